@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/control.h: how ranks agree, as state machines without I/O.
+ *
+ * A control is one rank's half of a protocol. It is told what this rank has submitted and returns,
+ * action by action, what must be exchanged; the driver performs each action over a transport and
+ * hands the result back, until the control says it has a list of responses to execute. The same
+ * code runs over MPI in a job, over memory with virtual time in tests, and in src/model. One table
+ * row and one file per control: coordinator (Horovod's gather/broadcast protocol), later bitvector
+ * and tree. Not thread-safe: the background thread owns it. Libc only, free of MPI and of
+ * src/capture.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reduce/message.h"
+
+typedef struct LsControl LsControl;
+
+typedef enum LsActionKind {
+    LS_ACTION_GATHER,    /* every rank's `length` bytes to the root; lengths differ */
+    LS_ACTION_BROADCAST, /* the root's bytes to all; only the root knows the length */
+    LS_ACTION_AND,       /* words, in place, bitwise over all ranks */
+    LS_ACTION_OR,
+    LS_ACTION_DONE,      /* responses are ready: ls_control_take() */
+} LsActionKind;
+
+/* What the driver must do next. data/length are this rank's contribution (owned by the control,
+ * valid until the next advance). */
+typedef struct LsAction {
+    LsActionKind kind;
+    int root;
+    const void *data;
+    size_t length; /* bytes */
+} LsAction;
+
+/* What came of it. GATHER: at the root `parts` holds one piece per rank in rank order; elsewhere none.
+ * BROADCAST: one piece. AND/OR: one piece. Borrowed for the call. */
+typedef struct LsPiece {
+    const void *data;
+    size_t length;
+} LsPiece;
+typedef struct LsResult {
+    const LsPiece *parts;
+    int n_parts;
+} LsResult;
+
+typedef struct LsControlConfig {
+    int rank, ranks;
+    int64_t fusion_threshold_bytes; /* 0: no fusion */
+    int64_t fusion_padding_bytes;   /* each tensor is rounded up to it; 1: not */
+    int64_t stall_warning_ns;       /* 0: never */
+    int64_t stall_limit_ns;         /* 0: never; else the tensor fails on all ranks */
+} LsControlConfig;
+
+/* Told of things worth a record or a sentence, on the rank where they are known. */
+typedef struct LsControlEvents {
+    /* The tensor has waited that long for this rank. */
+    void (*stall)(void *user, const char *tensor, int missing_rank, int64_t waited_ns);
+    void *user;
+} LsControlEvents;
+
+typedef struct LsControlClass {
+    const char *name;
+    LsControl *(*open)(const LsControlConfig *config, const LsControlEvents *events);
+    void (*close)(LsControl *control);
+    /* A cycle begins with what was submitted since the last one (consumed). now_ns: any monotonic
+     * clock, for stalls. shut_down: this rank wants to leave. */
+    bool (*begin)(LsControl *control, LsRequestList *requests, bool shut_down, int64_t now_ns);
+    /* result: of the previous action, NULL for the first. false: out of memory or a peer's bytes make no
+     * sense (`ls_control_error` tells); the context is then lost. */
+    bool (*advance)(LsControl *control, const LsResult *result, LsAction *ret_action);
+    /* After DONE: the responses in the order in which every rank must execute them (moved to the
+     * caller), whether all leave after them, and the path that the cycle took (LsCyclePath). */
+    void (*take)(LsControl *control, LsResponseList *ret_responses, bool *ret_shut_down, int *ret_path);
+    /* Requests of this rank that are not answered yet. */
+    size_t (*pending)(const LsControl *control);
+    const char *(*error)(const LsControl *control);
+} LsControlClass;
+
+extern const LsControlClass ls_control_coordinator;
+
+/* Finds the row by name; NULL if there is none. */
+const LsControlClass *ls_control_find(const char *name);

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lockstep.h: gradient reduction for data-parallel training, by tensor name.
+ *
+ * What Horovod's core does, in C: each rank submits its tensors in whatever order they become
+ * ready; the ranks agree on what is ready everywhere, fuse small tensors into buffers, reduce them,
+ * and record every phase of it (Sergeev & Del Balso, arXiv 1802.05799; Laanait et al., arXiv
+ * 1909.11150; behaviour after Horovod 0.28.1). One background thread per context owns
+ * all communication. Every function may be called from any thread unless it says otherwise.
+ *
+ * Structs that the caller fills begin with their size, so that they can grow: set `size` to sizeof.
+ */
+#ifndef LOCKSTEP_H
+#define LOCKSTEP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef LOCKSTEP_API
+#define LOCKSTEP_API __attribute__((visibility("default")))
+#endif
+
+typedef enum lockstep_status {
+    LOCKSTEP_OK = 0,
+    LOCKSTEP_IN_PROGRESS = 1,    /* wait: the time given has passed */
+    LOCKSTEP_ERR_ARGUMENT = -1,  /* a pointer, count or type that cannot be */
+    LOCKSTEP_ERR_NO_MEMORY = -2,
+    LOCKSTEP_ERR_MPI = -3,       /* MPI not there, not initialised, or it reported an error */
+    LOCKSTEP_ERR_THREAD_LEVEL = -4, /* MPI_THREAD_SERIALIZED at least is needed */
+    LOCKSTEP_ERR_SETTINGS = -5,  /* a setting differs between ranks, or is no valid value */
+    LOCKSTEP_ERR_DUPLICATE = -6, /* this name is already on its way on this rank */
+    LOCKSTEP_ERR_MISMATCH = -7,  /* ranks submitted different type, shape, operation or root */
+    LOCKSTEP_ERR_SHUT_DOWN = -8, /* some rank has shut down */
+    LOCKSTEP_ERR_PEER_LOST = -9, /* a rank died; the context is of no further use */
+    LOCKSTEP_ERR_STALLED = -10,  /* over the stall limit: some rank never submitted it */
+    LOCKSTEP_ERR_INTERNAL = -11,
+} lockstep_status;
+
+typedef enum lockstep_dtype {
+    LOCKSTEP_FLOAT32 = 0,
+    LOCKSTEP_FLOAT64 = 1,
+    LOCKSTEP_FLOAT16 = 2,
+    LOCKSTEP_BFLOAT16 = 3,
+    LOCKSTEP_INT8 = 4,
+    LOCKSTEP_UINT8 = 5,
+    LOCKSTEP_INT32 = 6,
+    LOCKSTEP_INT64 = 7,
+} lockstep_dtype;
+
+typedef enum lockstep_op {
+    LOCKSTEP_SUM = 0,
+    LOCKSTEP_AVERAGE = 1, /* sum / ranks; of integers truncated toward zero */
+    LOCKSTEP_MIN = 2,
+    LOCKSTEP_MAX = 3,
+    LOCKSTEP_PRODUCT = 4,
+} lockstep_op;
+
+typedef struct lockstep_context lockstep_context;
+
+/* One submitted tensor. Numbers, never reused within a context; 0 is no handle. */
+typedef uint64_t lockstep_handle;
+
+/* Called once, from the background thread, when the tensor is done; must not block and must not
+ * call lockstep_wait or lockstep_shutdown. `text` explains a status below 0 and lives until the return. */
+typedef void (*lockstep_callback)(lockstep_status status, const char *text, void *user);
+
+typedef struct lockstep_options {
+    size_t size; /* sizeof(lockstep_options) */
+    /* An MPI_Comm *, duplicated at init; NULL: MPI_COMM_WORLD where MPI is initialised, else this
+     * process is alone. The library must be built with MPI for anything but alone. */
+    void *mpi_comm;
+    int alone;           /* 1: one rank, no MPI, whatever the environment says */
+    const char *run;     /* folder to record into; NULL: $LOCKSTEP_RUN, or no recording */
+    /* Settings by name, over the environment: "cycle_time_ms=1;plane=mpi". NULL: none. The table of
+     * all names is reduce/settings.def; the environment's are LOCKSTEP_CYCLE_TIME_MS and so on. */
+    const char *settings;
+} lockstep_options;
+
+/* Fills with defaults and the size. */
+LOCKSTEP_API void lockstep_options_init(lockstep_options *options);
+
+/* Collective over the communicator. Settings that must agree are compared; where they do not, every
+ * rank returns LOCKSTEP_ERR_SETTINGS and lockstep_last_error() names the setting and both values.
+ * options may be NULL. On failure *ret_context is NULL. */
+LOCKSTEP_API lockstep_status lockstep_init(const lockstep_options *options, lockstep_context **ret_context);
+
+/* Waits until the tensors on their way are done or failed, ends the background thread and frees the
+ * context. Collective, but a rank may come early: the others' later submissions then fail with
+ * LOCKSTEP_ERR_SHUT_DOWN. After LOCKSTEP_ERR_PEER_LOST it returns at once and neither joins the
+ * blocked thread nor touches MPI; buffers handed in stay in use until the process exits. */
+LOCKSTEP_API lockstep_status lockstep_shutdown(lockstep_context *context);
+
+LOCKSTEP_API int lockstep_rank(const lockstep_context *context);
+LOCKSTEP_API int lockstep_size(const lockstep_context *context);
+LOCKSTEP_API int lockstep_local_rank(const lockstep_context *context);
+LOCKSTEP_API int lockstep_local_size(const lockstep_context *context);
+
+/* One tensor to reduce or broadcast. The buffers belong to the library until the handle is done. */
+typedef struct lockstep_tensor {
+    size_t size;              /* sizeof(lockstep_tensor) */
+    const char *name;         /* the same on every rank; copied */
+    const void *input;        /* count elements; may equal output */
+    void *output;             /* count elements */
+    int64_t count;            /* elements; 0 is allowed */
+    lockstep_dtype dtype;
+    const int64_t *shape;     /* ndim extents whose product is count; NULL: one extent, count */
+    int ndim;
+    lockstep_callback callback; /* NULL: none */
+    void *user;
+} lockstep_tensor;
+
+/* Element-wise reduction over all ranks into output, on every rank. Returns at once. With a status
+ * below 0 nothing was submitted, *ret_handle is 0 and no callback comes. ret_handle may be NULL where a
+ * callback is given. */
+LOCKSTEP_API lockstep_status lockstep_allreduce(lockstep_context *context, const lockstep_tensor *tensor,
+                                                lockstep_op op, lockstep_handle *ret_handle);
+
+/* The root's input arrives in every rank's output. The root may be any rank; on other ranks input
+ * is not read and may be NULL. */
+LOCKSTEP_API lockstep_status lockstep_broadcast(lockstep_context *context, const lockstep_tensor *tensor,
+                                                int root, lockstep_handle *ret_handle);
+
+/* Waits until the handle is done. timeout_ms < 0: without limit; 0: only asks. LOCKSTEP_IN_PROGRESS
+ * when the time is over, else the tensor's status; the handle is then gone, and asking again gives
+ * LOCKSTEP_ERR_ARGUMENT. A handle that is never waited for is freed at shutdown. */
+LOCKSTEP_API lockstep_status lockstep_wait(lockstep_context *context, lockstep_handle handle, int timeout_ms);
+
+/* The sentence of the calling thread's latest status below 0; "" before any. Valid until its next
+ * call. */
+LOCKSTEP_API const char *lockstep_last_error(void);
+LOCKSTEP_API const char *lockstep_status_text(lockstep_status status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

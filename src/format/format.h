@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * format/format.h: the table of file formats: probe by content, load into processes.
+ *
+ * gzip and zstd are transparent. A damaged file never aborts: what is sound is kept, each fault is a
+ * finding with its byte offset. One thread per call; calls for different files may run at once.
+ */
+#pragma once
+
+#include <glib.h>
+
+#include "base/progress.h"
+#include "trace/process.h"
+
+typedef struct LsFormat LsFormat; /* a row: name, one-line description, probe, load */
+
+/* Adds one process per process that the file holds to `ret_processes` (LsProcess). A file that was begun
+ * and holds no event adds none and returns true. LS_ERROR_BAD_FILE with one sentence when the
+ * content is of no known format, or the file cannot be read. */
+bool ls_format_load(const char *path, GPtrArray *ret_processes, LsProgress *progress, GError **error);
+
+/* The row that would load it, NULL and an error as above. */
+const LsFormat *ls_format_probe(const char *path, GError **error);
+const char *ls_format_get_name(const LsFormat *format);
+const char *ls_format_get_description(const LsFormat *format);
+/* Rows in the order of probing; NULL-terminated. */
+const LsFormat *const *ls_format_get_all(void);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * trace/process.h: what one file tells of one process, on that process's own clock.
+ *
+ * Made by src/format, consumed by src/merge. Not frozen, not thread-safe: one loader thread fills
+ * one process.
+ */
+#pragma once
+
+#include <glib.h>
+
+#include "trace/strings.h"
+#include "trace/tables.h"
+#include "trace/track.h"
+
+/* Growing columns of one track; spans in any order, merge sorts and lanes them. */
+typedef struct LsTrackBuilder LsTrackBuilder;
+
+typedef struct LsProcess {
+    LsRank rank;               /* rank.* as far as the file says */
+    LsStrings *strings;
+    GHashTable *facts;         /* char * -> char *: INFO records, headers of foreign formats */
+    GPtrArray *tracks;         /* LsTrackBuilder */
+    GArray *steps, *uses, *calls, *cycles, *sleeps, *messages, *instants; /* structs of tables.h */
+    GArray *roundtrips, *clock_pairs;
+    GArray *findings;          /* LsFinding */
+    uint8_t source;            /* LsSource, for rules */
+} LsProcess;
+
+/* Who wrote the file: first column of the classification rules. */
+typedef enum LsSource {
+    LS_SOURCE_LOCKSTEP,
+    LS_SOURCE_HOROVOD,
+    LS_SOURCE_KINETO,
+    LS_SOURCE_TENSORFLOW,
+    LS_SOURCE_MXNET,
+    LS_SOURCE_OTHER,
+} LsSource;
+
+LsProcess *ls_process_new(LsSource source);
+void       ls_process_free(LsProcess *process);
+
+/* A finding with the process's file as place; printf-like. */
+void ls_process_add_finding(LsProcess *process, LsSeverity severity, int64_t offset,
+                            const char *format, ...) G_GNUC_PRINTF(4, 5);
+
+/* The track of this kind, name, id: made on first use. */
+LsTrackBuilder *ls_process_get_track(LsProcess *process, LsTrackKind kind, const char *name,
+                                     const char *category, int64_t id);
+void ls_track_builder_add(LsTrackBuilder *track, int64_t start_ns, int64_t end_ns, uint32_t name,
+                          uint32_t ref);
+void ls_track_builder_add_sample(LsTrackBuilder *track, int64_t time_ns, double value, bool valid);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(LsProcess, ls_process_free)
