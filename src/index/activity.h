@@ -35,7 +35,11 @@ typedef struct LsArrival {
     uint32_t call;     /* index into calls */
     int64_t arrival_ns; /* submission of the buffer's last tensor, else start of the call */
     int64_t start_ns, end_ns; /* of the call */
+    /* Until the last rank's arrival: on one clock the difference of arrivals, else D - min D over the
+     * ranks, D = end - arrival (metrics.md); LS_TIME_NONE: open call without one clock. */
+    int64_t wait_ns;
     bool from_submission;
+    bool open; /* the recording ended before the call did: end_ns is no end */
 } LsArrival;
 
 LsActivity *ls_activity_new(const LsTrace *trace); /* keeps a reference */
@@ -47,6 +51,10 @@ bool ls_activity_has_compute(const LsActivity *activity, uint32_t rank);
 const LsIntervals *ls_activity_get(const LsActivity *activity, uint32_t rank, LsActivityKind kind);
 /* The arrivals at a buffer, in order of rank. */
 const LsArrival *ls_activity_get_arrivals(const LsActivity *activity, uint32_t buffer, size_t *ret_n);
+/* Whether all ranks that took part have been brought onto one clock. */
+bool ls_activity_is_aligned(const LsActivity *activity, uint32_t buffer);
+/* Whether every rank's submissions are known, on one clock: what negotiation exposure needs. */
+bool ls_activity_has_submissions(const LsActivity *activity);
 /* The last arrival's index in that array, -1: within the clock uncertainty of the second (a tie), or not
  * all ranks on one clock. */
 int ls_activity_get_last(const LsActivity *activity, uint32_t buffer);
