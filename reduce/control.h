@@ -54,12 +54,25 @@ typedef struct LsControlConfig {
     int64_t fusion_padding_bytes;   /* each tensor is rounded up to it; 1: not */
     int64_t stall_warning_ns;       /* 0: never */
     int64_t stall_limit_ns;         /* 0: never; else the tensor fails on all ranks */
+    /* Pairs of hosts that measure their clocks in turn (LsResponseList.clock_peer goes round 0 ...
+     * clock_peers - 1), one in a cycle, the next no sooner than the interval. 0 pairs: never. */
+    int clock_peers;
+    int64_t clock_interval_ns;
 } LsControlConfig;
 
-/* Told of things worth a record or a sentence, on the rank where they are known. */
+/* What advance() is at, where it takes time. */
+typedef enum LsControlStage {
+    LS_CONTROL_PARSE, /* reading what came */
+    LS_CONTROL_BUILD, /* checking, fusing, encoding the answer (root only) */
+} LsControlStage;
+
+/* Told of things worth a record or a sentence, on the rank where they are known. Each may be NULL. */
 typedef struct LsControlEvents {
-    /* The tensor has waited that long for this rank. */
+    /* The tensor has waited that long for this rank. Once per missing rank, again after each
+     * further stall_warning_ns. */
     void (*stall)(void *user, const char *tensor, int missing_rank, int64_t waited_ns);
+    /* The stage begins; it lasts until the next one or the return of advance(). */
+    void (*stage)(void *user, LsControlStage stage);
     void *user;
 } LsControlEvents;
 
@@ -71,10 +84,14 @@ typedef struct LsControlClass {
      * clock, for stalls. shut_down: this rank wants to leave. */
     bool (*begin)(LsControl *control, LsRequestList *requests, bool shut_down, int64_t now_ns);
     /* result: of the previous action, NULL for the first. false: out of memory or a peer's bytes make no
-     * sense (`ls_control_error` tells); the context is then lost. */
+     * sense (`error` tells); the context is then lost. What one rank finds, all learn: the rank that
+     * fails stays in step to the end of the cycle, in which then every rank's advance is false. */
     bool (*advance)(LsControl *control, const LsResult *result, LsAction *ret_action);
     /* After DONE: the responses in the order in which every rank must execute them (moved to the
-     * caller), whether all leave after them, and the path that the cycle took (LsCyclePath). */
+     * caller), whether all leave after them, and the path that the cycle took (LsCyclePath). Every
+     * name in them is pending on this rank, with the type and count that it submitted: names of
+     * failures that concern other ranks only are left out. On leaving, what is still pending is the
+     * caller's to fail (SHUT_DOWN). */
     void (*take)(LsControl *control, LsResponseList *ret_responses, bool *ret_shut_down, int *ret_path);
     /* Requests of this rank that are not answered yet. */
     size_t (*pending)(const LsControl *control);

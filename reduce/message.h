@@ -46,8 +46,15 @@ typedef struct LsResponseList {
     LsResponse *items; /* owned */
     size_t n, capacity;
     bool shut_down;
-    int32_t clock_peer; /* >= 0: host leaders exchange clock round trips in this cycle; -1: not */
+    uint8_t path;       /* LsCyclePath, the same on all ranks */
+    int32_t clock_peer; /* >= 0: this pair of host leaders measures its clocks in this cycle; -1: none */
+    char *failure;      /* owned or NULL: the control cannot go on; all ranks give up, saying this */
 } LsResponseList;
+
+/* Starts empty, with clock_peer -1. */
+#define LS_RESPONSE_LIST_INIT ((LsResponseList){.clock_peer = -1})
+/* More dimensions than this are refused. */
+#define LS_NDIM_MAX 64
 
 void ls_request_clear(LsRequest *request);
 void ls_response_clear(LsResponse *response);
