@@ -21,7 +21,7 @@ typedef struct LsProcess {
     LsStrings *strings;
     GHashTable *facts;         /* char * -> char *: INFO records, headers of foreign formats */
     GPtrArray *tracks;         /* LsTrackBuilder */
-    GArray *steps, *uses, *calls, *cycles, *sleeps, *messages, *instants; /* structs of tables.h */
+    GArray *steps, *phases, *uses, *calls, *cycles, *sleeps, *messages, *instants; /* of tables.h */
     GArray *roundtrips, *clock_pairs;
     GArray *findings;          /* LsFinding */
     uint8_t source;            /* LsSource, for rules */

@@ -3,7 +3,7 @@
  * trace/trace.h: a loaded run: immutable, reference-counted, read from any thread without locks.
  *
  * Times are int64 ns on the common clock (the reference rank's). All arrays live as long as the trace
- * and are sorted: ranks by (rank, incarnation); steps by (rank, start); uses by (rank, submit or agreed
+ * and are sorted: ranks by (rank, incarnation); steps and phases by (rank, start); uses by (rank, submit or agreed
  * or done, whichever is known first); calls by (rank, start); cycles, sleeps, messages by (rank, start);
  * instants by time; tracks by (rank, kind, name).
  */
@@ -35,6 +35,7 @@ const char *const *ls_trace_get_fact_keys(const LsTrace *trace);
 const LsRank    *ls_trace_get_ranks(const LsTrace *trace, size_t *ret_n);
 const LsTrack   *ls_trace_get_tracks(const LsTrace *trace, size_t *ret_n);
 const LsStep    *ls_trace_get_steps(const LsTrace *trace, size_t *ret_n);
+const LsPhase   *ls_trace_get_phases(const LsTrace *trace, size_t *ret_n);
 const LsUse     *ls_trace_get_uses(const LsTrace *trace, size_t *ret_n);
 const LsCall    *ls_trace_get_calls(const LsTrace *trace, size_t *ret_n);
 const LsBuffer  *ls_trace_get_buffers(const LsTrace *trace, size_t *ret_n);
