@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* "201 ms", "23.0 ms", "0.9 ms", "340 us", "1.24 s": three significant digits. Caller frees. */
+/* "201 ms", "23.0 ms", "340 us", "1.24 s": three significant digits. Caller frees. */
 char *ls_format_ns(int64_t ns);
 /* "15.6 MB" (decimal units). */
 char *ls_format_bytes(int64_t bytes);
-/* "0.8 GB/s". */
+/* "800 MB/s", "1.25 GB/s". */
 char *ls_format_rate(double bytes_per_s);
-/* A number of microseconds as written in a JSON file ("12.345", "1.5e3") to ns, without a double
- * unless it has an exponent. false if it is no number or out of range. */
+/* A number of microseconds as written in a JSON file ("12.345", "1.5e3") to ns, never through a double,
+ * rounded half up. false if it is no number or out of range. */
 bool ls_parse_us(const char *text, size_t length, int64_t *ret_ns);

@@ -10,7 +10,8 @@
 
 typedef struct LsBuilder LsBuilder;
 
-/* Which class a span has: merge passes its table of rules. */
+/* Which class a span has: merge passes its table of rules. Asked once for each rank, source, kind,
+ * category and name, after all processes were taken; the rank is ls_track_builder_get_rank(). */
 typedef LsClass (*LsClassify)(void *user, uint8_t source, const LsTrackBuilder *track,
                               const char *category, const char *name);
 
@@ -37,7 +38,8 @@ const char *ls_builder_get_string(const LsBuilder *builder, uint32_t id);
 /* Sorts, lanes, classifies, checks; the builder is consumed. */
 LsTrace *ls_builder_freeze(LsBuilder *builder);
 
-/* Every time of the process through `map` (LS_TIME_NONE stays). */
+/* Every time of the process through `map` (LS_TIME_NONE stays), but those of round trips and clock pairs:
+ * they are what the map is made from. */
 void ls_process_map_times(LsProcess *process, int64_t (*map)(void *user, int64_t local_ns), void *user);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LsBuilder, ls_builder_free)

@@ -25,6 +25,7 @@ typedef struct LsProcess {
     GArray *roundtrips, *clock_pairs;
     GArray *findings;          /* LsFinding */
     uint8_t source;            /* LsSource, for rules */
+    GHashTable *track_index;   /* of ls_process_get_track */
 } LsProcess;
 
 /* Who wrote the file: first column of the classification rules. */
@@ -44,11 +45,20 @@ void       ls_process_free(LsProcess *process);
 void ls_process_add_finding(LsProcess *process, LsSeverity severity, int64_t offset,
                             const char *format, ...) G_GNUC_PRINTF(4, 5);
 
-/* The track of this kind, name, id: made on first use. */
+/* The track of this kind, name, category, id: made on first use. Keep it where many spans are added. */
 LsTrackBuilder *ls_process_get_track(LsProcess *process, LsTrackKind kind, const char *name,
                                      const char *category, int64_t id);
+/* name: of the process's strings. ref: row of the process's table that belongs to the track's kind
+ * (COMMUNICATION: calls, TENSOR: uses, CYCLES: cycles, STEPS: steps), else LS_NONE. An end before
+ * the start, or LS_TIME_NONE for either, is a finding when the trace is made; the span is then left out. */
 void ls_track_builder_add(LsTrackBuilder *track, int64_t start_ns, int64_t end_ns, uint32_t name,
                           uint32_t ref);
 void ls_track_builder_add_sample(LsTrackBuilder *track, int64_t time_ns, double value, bool valid);
+
+LsTrackKind ls_track_builder_get_kind(const LsTrackBuilder *track);
+int64_t     ls_track_builder_get_id(const LsTrackBuilder *track);
+size_t      ls_track_builder_get_n(const LsTrackBuilder *track); /* spans or samples */
+/* Index of its rank once ls_builder_take has taken it; LS_NONE before. */
+uint32_t    ls_track_builder_get_rank(const LsTrackBuilder *track);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LsProcess, ls_process_free)

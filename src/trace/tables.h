@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #define LS_TIME_NONE INT64_MIN
+/* Times beyond +-2^61 ns (73 years) are damage: whoever subtracts two times need not fear an overflow. */
+#define LS_TIME_MAX  (INT64_C(1) << 61)
 #define LS_NONE      UINT32_MAX
 
 /* How a rank's clock was brought onto the common one; in order of trust. */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * trace/trace-private.h: what a trace is made of; shared by trace.c, builder.c, freeze.c, lanes.c.
+ */
+#pragma once
+
+#include "trace/builder.h"
+#include "trace/track-private.h"
+
+struct LsTrace {
+    gatomicrefcount refs;
+    LsStrings *strings;
+    GHashTable *facts;    /* char * -> char * */
+    GPtrArray *fact_keys; /* char *, sorted, NULL at the end; borrowed from facts */
+    GArray *ranks, *tracks, *steps, *uses, *calls, *buffers, *call_refs, *cycles, *sleeps,
+        *messages, *instants, *findings;
+    GPtrArray *labels; /* char *, by rank index */
+    GPtrArray *blocks; /* memory of lanes and samples */
+    int64_t first_ns, last_ns;
+    uint32_t world;
+};
+
+struct LsBuilder {
+    LsTrace *trace;    /* rows as taken, sorted by freeze */
+    GPtrArray *tracks; /* LsTrackBuilder */
+    LsClassify classify;
+    void *user;
+};
+
+LsTrace *ls_trace_new(void);
+
+/* freeze-rows.c: sorts ranks and tables; brings every index into them up to date, span refs too. */
+void ls_freeze_rows(LsBuilder *builder);
+/* lanes.c: sorts the spans and lays them into lanes; fills n_lanes, lanes, samples of *track, whose
+ * memory goes to `blocks`. Returns how many spans were left out because their times cannot be. The
+ * lanes' columns are contiguous, in lane order: lanes[0].name[0..n) are all spans. */
+size_t ls_lanes_build(LsTrackBuilder *spans, LsTrack *track, uint8_t **ret_classes, size_t *ret_n,
+                      GPtrArray *blocks);
