@@ -4,7 +4,8 @@
  *
  * Content after Horovod's (facts: request rank, type, dtype, name, root, shape; response type,
  * names, error text, sizes, shutdown flag); the encoding is our own: little-endian, every length
- * checked on reading, since a peer's bytes are input. Fuzzed. Libc only.
+ * checked on reading, since a peer's bytes are input (message-wire.c says the bytes). Fuzzed. Libc
+ * only.
  */
 #pragma once
 
@@ -70,8 +71,14 @@ bool ls_request_list_encode(const LsRequestList *list, uint8_t **ret_data, size_
 bool ls_response_list_encode(const LsResponseList *list, uint8_t **ret_data, size_t *ret_length);
 /* NULL, or one sentence saying what is wrong and at which byte (static or in `error`). The list is
  * left empty on failure. */
-const char *ls_request_list_decode(const void *data, size_t length, LsRequestList *ret_list, char error[160]);
-const char *ls_response_list_decode(const void *data, size_t length, LsResponseList *ret_list, char error[160]);
+const char *ls_request_list_decode(const void *data, size_t length, LsRequestList *ret_list,
+                                   char error[160]);
+const char *ls_response_list_decode(const void *data, size_t length, LsResponseList *ret_list,
+                                    char error[160]);
+
+/* The product of the extents. false: more than LS_NDIM_MAX of them, one below 0, or the tensor's
+ * bytes exceed an int64. */
+bool ls_shape_count(const int64_t *shape, int32_t ndim, int64_t *ret_count);
 
 /* Bytes of one element; 0 for an unknown dtype. */
 size_t ls_dtype_bytes(uint8_t dtype);

@@ -21,10 +21,10 @@ typedef struct LsMemory LsMemory;
 /* What a message costs. Gather and broadcast are linear in the ranks at their root, an allreduce
  * takes ceil(log2 ranks) rounds. All 0: messages take no time. */
 typedef struct LsMemoryCost {
-    int64_t alpha_ns;       /* each message */
-    int64_t beta_ps;        /* each byte, in picoseconds */
-    int64_t jitter_ns;      /* up to that much more for each message, by chance */
-    uint64_t seed;          /* of the chance */
+    int64_t alpha_ns;  /* each message */
+    int64_t beta_ps;   /* each byte, in picoseconds */
+    int64_t jitter_ns; /* up to that much more for each message, by chance */
+    uint64_t seed;     /* of the chance */
 } LsMemoryCost;
 
 /* cost: NULL = messages take no time. NULL: out of memory. */
@@ -54,6 +54,7 @@ typedef struct LsMemoryProgram {
 } LsMemoryProgram;
 
 /* Runs cycles until all ranks have left, or `cycles` of them. controls: one per rank. NULL: done;
- * else one sentence: a control's error, or who waits for whom. The sentence lives as long as memory. */
+ * else one sentence: a control's error, or who waits for whom. The sentence lives as long as
+ * memory. */
 const char *ls_memory_run(LsMemory *memory, const LsControlClass *class, LsControl *const *controls,
                           const LsMemoryProgram *program, int64_t cycles);

@@ -38,7 +38,7 @@ ls_transport_tell(const LsTransport *transport, LsTransportCall call, int root, 
 {
     if (transport->events.call == NULL)
         return;
-    LsMessageCount count = ls_transport_count(call, transport->rank, root, transport->ranks,
-                                              own_bytes, all_bytes);
+    LsMessageCount count =
+        ls_transport_count(call, transport->rank, root, transport->ranks, own_bytes, all_bytes);
     transport->events.call(transport->events.user, call, start_ns, end_ns, &count);
 }

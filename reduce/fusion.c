@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/fusion.c: Horovod's FuseResponses (facts B7). The first response that is left opens a
+ * buffer and looks along the others: one of its kind that fits joins; one that does not join is
+ * skipped, as long as the buffer and all that was skipped together stay within the threshold (mixed
+ * types arrive interleaved); else the search ends. Skipped ones keep their order.
+ */
+#include "reduce/fusion.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/format.h"
+
+static bool
+can_fuse(uint8_t operation)
+{
+    return operation == LS_OPERATION_ALLREDUCE || operation == LS_OPERATION_REDUCESCATTER;
+}
+
+/* Sizes come from peers: they stop at the largest number instead of wrapping around. */
+static int64_t
+add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+int64_t
+ls_fusion_bytes(const LsResponse *response, const LsFusionRule *rule)
+{
+    int64_t bytes = 0, width = (int64_t)ls_dtype_bytes(response->dtype);
+    int64_t padding = response->operation == LS_OPERATION_REDUCESCATTER ? 1 : rule->padding_bytes;
+    if (!can_fuse(response->operation))
+        return 0;
+    for (size_t i = 0; i < response->n; i++) {
+        int64_t own;
+        if (__builtin_mul_overflow(response->counts[i], width, &own))
+            return INT64_MAX;
+        if (padding > 1 && own % padding != 0)
+            own = add(own, padding - own % padding);
+        bytes = add(bytes, own);
+    }
+    return bytes;
+}
+
+static bool
+same_kind(const LsResponse *a, const LsResponse *b)
+{
+    return a->operation == b->operation && a->dtype == b->dtype && a->reduction == b->reduction;
+}
+
+/* Appends b's tensors to a, which has room for them. */
+static void
+append(LsResponse *a, LsResponse *b)
+{
+    memcpy(a->names + a->n, b->names, b->n * sizeof *b->names);
+    memcpy(a->counts + a->n, b->counts, b->n * sizeof *b->counts);
+    a->n += b->n;
+    b->n = 0;
+    ls_response_clear(b);
+}
+
+/* Room in `head` for n tensors in all. */
+static bool
+reserve(LsResponse *head, size_t n)
+{
+    char **names = reallocarray(head->names, n, sizeof *names);
+    if (names == NULL)
+        return false;
+    head->names = names;
+    int64_t *counts = reallocarray(head->counts, n, sizeof *counts);
+    if (counts == NULL)
+        return false;
+    head->counts = counts;
+    return true;
+}
+
+/* Marks with `head` in owner[] those that join items[head]; returns how many tensors they hold with
+ * it. */
+static size_t
+search(const LsResponseList *list, size_t head, const LsFusionRule *rule, const int64_t *bytes,
+       size_t *owner)
+{
+    const LsResponse *first = &list->items[head];
+    int64_t size = bytes[head], skipped = 0;
+    size_t tensors = first->n;
+    for (size_t i = head + 1; i < list->n; i++) {
+        if (owner[i] != i)
+            continue;
+        if (same_kind(first, &list->items[i]) && add(size, bytes[i]) <= rule->threshold_bytes) {
+            owner[i] = head;
+            size = add(size, bytes[i]);
+            tensors += list->items[i].n;
+            continue;
+        }
+        skipped = add(skipped, bytes[i]);
+        if (add(size, skipped) > rule->threshold_bytes)
+            break;
+    }
+    return tensors;
+}
+
+/* owner[i]: the index of the response that opens the buffer of response i (itself: it opens one).
+ * All memory is reserved here, so that joining cannot fail half-way. */
+static bool
+plan(LsResponseList *list, const LsFusionRule *rule, const int64_t *bytes, size_t *owner)
+{
+    for (size_t i = 0; i < list->n; i++)
+        owner[i] = i;
+    for (size_t i = 0; i < list->n; i++) {
+        if (owner[i] != i || !can_fuse(list->items[i].operation))
+            continue;
+        size_t tensors = search(list, i, rule, bytes, owner);
+        if (tensors > list->items[i].n && !reserve(&list->items[i], tensors))
+            return false;
+    }
+    return true;
+}
+
+bool
+ls_fuse(LsResponseList *list, const LsFusionRule *rule)
+{
+    bool done = false;
+    if (rule->threshold_bytes <= 0 || list->n < 2)
+        return true;
+    int64_t *bytes = calloc(list->n, sizeof *bytes);
+    size_t *owner = calloc(list->n, sizeof *owner);
+    if (bytes == NULL || owner == NULL)
+        goto out;
+    for (size_t i = 0; i < list->n; i++)
+        bytes[i] = ls_fusion_bytes(&list->items[i], rule);
+    if (!plan(list, rule, bytes, owner))
+        goto out;
+    /* An item's new place lies before its old one: `kept` never passes i, nor an owner's item. */
+    size_t kept = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        if (owner[i] == i) {
+            owner[i] = kept;
+            list->items[kept++] = list->items[i];
+        } else {
+            append(&list->items[owner[owner[i]]], &list->items[i]);
+        }
+    }
+    list->n = kept;
+    done = true;
+out:
+    free(bytes);
+    free(owner);
+    return done;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/fusion.h: which tensors go into one buffer.
+ *
+ * Horovod's greedy rule with look-ahead (facts B7). Free of MPI and I/O: the control uses it in a
+ * job, src/model to predict another strategy.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "reduce/message.h"
+
+typedef struct LsFusionRule {
+    int64_t threshold_bytes; /* of one buffer; 0: no fusion. A larger tensor goes alone. */
+    int64_t
+        padding_bytes; /* each tensor is rounded up to it (not in a reduce-scatter); <= 1: not */
+} LsFusionRule;
+
+/* Joins the list's responses in place. They may hold one tensor each, or several. false: out of
+ * memory, the list is as it was. */
+bool ls_fuse(LsResponseList *list, const LsFusionRule *rule);
+
+/* Bytes of the response under the rule: of its tensors, padded; 0 where the operation has no buffer
+ * that could be shared. */
+int64_t ls_fusion_bytes(const LsResponse *response, const LsFusionRule *rule);

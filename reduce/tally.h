@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/tally.h: the root's table of who has submitted what (Horovod's message table, facts B2).
+ *
+ * A tensor is ready when every rank has submitted it; its response is then the collective, or,
+ * where the ranks do not agree, the error that says so (facts B8). Libc only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "reduce/message.h"
+#include "reduce/ranks.h"
+#include "reduce/roster.h"
+#include "reduce/stall.h"
+
+/* What some of the ranks submitted alike under one name. */
+typedef struct LsVariant {
+    LsRequest request; /* the first one's; owned */
+    LsRankSet ranks;
+} LsVariant;
+
+/* One name that waits for its answer. */
+typedef struct LsTallied {
+    LsRosterItem item;   /* its name is the first variant's */
+    LsVariant *variants; /* owned; more than one: they differ somewhere */
+    size_t n_variants;
+    LsRankSet submitted;
+    LsStallClock clock;
+} LsTallied;
+
+typedef struct LsTally {
+    int ranks;
+    LsRoster roster;
+    LsTallied **ready; /* owned; submitted everywhere, in the order in which they became so */
+    size_t n_ready, capacity;
+} LsTally;
+
+typedef enum LsTallyVerdict {
+    LS_TALLY_COUNTED,
+    LS_TALLY_FIRST, /* counted; no rank had submitted this name */
+    LS_TALLY_TWICE, /* this rank had already: a fault of the peer */
+    LS_TALLY_NO_MEMORY,
+} LsTallyVerdict;
+
+void ls_tally_init(LsTally *tally, int ranks);
+void ls_tally_clear(LsTally *tally);
+/* Counts what request->rank, which must be below the number of ranks, submitted; takes the
+ * request's memory if it is counted. */
+LsTallyVerdict ls_tally_add(LsTally *tally, LsRequest *request, LsTallied **ret_tallied);
+/* Moves the answers to all that is ready to the end of the list. false: out of memory. */
+bool ls_tally_answer(LsTally *tally, LsResponseList *list);
+/* Strikes the tensor off. */
+void ls_tally_remove(LsTally *tally, LsTallied *tallied);
