@@ -41,55 +41,33 @@ map_strings(const LsStrings *from, LsStrings *to)
     return map;
 }
 
+/* Where the process's rows begin in the trace's tables. */
 typedef struct Move {
-    const uint32_t *names;
-    uint32_t n_names;
     uint32_t rank;
-    uint32_t first_step, first_use, first_call, first_cycle;
+    uint32_t first_step, first_phase, first_use, first_call, first_cycle;
 } Move;
 
-/* An unknown id (LS_NONE, or damage) stays none. */
-static void
-move_name(const Move *move, uint32_t *name)
-{
-    *name = *name < move->n_names ? move->names[*name] : *name == LS_NONE ? LS_NONE : 0;
-}
+#define SET_RANK(Type, rows, index)                                                                \
+    for (size_t i = 0; i < (rows)->len; i++)                                                       \
+        g_array_index(rows, Type, i).rank = (index);
 
 static void
 move_rows(const Move *move, LsProcess *process)
 {
-    for (size_t i = 0; i < process->steps->len; i++)
-        g_array_index(process->steps, LsStep, i).rank = move->rank;
+    SET_RANK(LsStep, process->steps, move->rank)
+    SET_RANK(LsPhase, process->phases, move->rank)
+    SET_RANK(LsUse, process->uses, move->rank)
+    SET_RANK(LsCall, process->calls, move->rank)
+    SET_RANK(LsCycle, process->cycles, move->rank)
+    SET_RANK(LsSleep, process->sleeps, move->rank)
+    SET_RANK(LsMessage, process->messages, move->rank)
+    SET_RANK(LsInstant, process->instants, move->rank)
     for (size_t i = 0; i < process->uses->len; i++) {
         LsUse *use = &g_array_index(process->uses, LsUse, i);
-        use->rank = move->rank;
-        move_name(move, &use->tensor);
-        move_name(move, &use->group);
         use->call = use->call < process->calls->len ? use->call + move->first_call : LS_NONE;
     }
-    for (size_t i = 0; i < process->calls->len; i++) {
-        LsCall *call = &g_array_index(process->calls, LsCall, i);
-        call->rank = move->rank;
-        call->buffer = LS_NONE;
-        move_name(move, &call->name);
-    }
-    for (size_t i = 0; i < process->cycles->len; i++) {
-        LsCycle *cycle = &g_array_index(process->cycles, LsCycle, i);
-        cycle->rank = move->rank;
-        move_name(move, &cycle->control);
-    }
-    for (size_t i = 0; i < process->sleeps->len; i++)
-        g_array_index(process->sleeps, LsSleep, i).rank = move->rank;
-    for (size_t i = 0; i < process->messages->len; i++) {
-        LsMessage *message = &g_array_index(process->messages, LsMessage, i);
-        message->rank = move->rank;
-        move_name(move, &message->name);
-    }
-    for (size_t i = 0; i < process->instants->len; i++) {
-        LsInstant *instant = &g_array_index(process->instants, LsInstant, i);
-        instant->rank = move->rank;
-        move_name(move, &instant->name);
-    }
+    for (size_t i = 0; i < process->calls->len; i++)
+        g_array_index(process->calls, LsCall, i).buffer = LS_NONE;
 }
 
 /* The first row, in the trace, of the process's table that spans of this kind refer to. */
@@ -99,6 +77,8 @@ first_row(const Move *move, LsTrackKind kind)
     switch (kind) {
     case LS_TRACK_STEPS:
         return move->first_step;
+    case LS_TRACK_PHASES:
+        return move->first_phase;
     case LS_TRACK_TENSOR:
         return move->first_use;
     case LS_TRACK_COMMUNICATION:
@@ -111,17 +91,15 @@ first_row(const Move *move, LsTrackKind kind)
 }
 
 static void
-move_track(const Move *move, LsTrackBuilder *track)
+move_track(const Move *move, const uint32_t *names, LsTrackBuilder *track)
 {
     uint32_t first = first_row(move, track->kind);
     track->rank = move->rank;
-    move_name(move, &track->name);
-    move_name(move, &track->category);
-    for (size_t i = 0; i < track->n; i++) {
-        move_name(move, &track->span_name[i]);
+    track->name = names[track->name];
+    track->category = names[track->category];
+    for (size_t i = 0; first > 0 && i < track->n; i++)
         if (track->ref[i] != LS_NONE)
             track->ref[i] += first;
-    }
 }
 
 static void
@@ -146,17 +124,18 @@ ls_builder_take(LsBuilder *builder, LsProcess *process)
 {
     LsTrace *trace = builder->trace;
     g_autofree uint32_t *names = map_strings(process->strings, trace->strings);
-    Move move = {.names = names,
-                 .n_names = ls_strings_get_n(process->strings),
-                 .rank = trace->ranks->len,
+    Move move = {.rank = trace->ranks->len,
                  .first_step = trace->steps->len,
+                 .first_phase = trace->phases->len,
                  .first_use = trace->uses->len,
                  .first_call = trace->calls->len,
                  .first_cycle = trace->cycles->len};
+    ls_process_map_names(process, names, ls_strings_get_n(process->strings));
     move_rows(&move, process);
     g_array_append_val(trace->ranks, process->rank);
     process->rank = (LsRank){0}; /* its strings went along */
     append(trace->steps, process->steps);
+    append(trace->phases, process->phases);
     append(trace->uses, process->uses);
     append(trace->calls, process->calls);
     append(trace->cycles, process->cycles);
@@ -167,7 +146,7 @@ ls_builder_take(LsBuilder *builder, LsProcess *process)
     g_array_set_clear_func(process->findings, NULL);
     g_ptr_array_set_free_func(process->tracks, NULL);
     for (size_t i = 0; i < process->tracks->len; i++) {
-        move_track(&move, g_ptr_array_index(process->tracks, i));
+        move_track(&move, names, g_ptr_array_index(process->tracks, i));
         g_ptr_array_add(builder->tracks, g_ptr_array_index(process->tracks, i));
     }
     take_facts(trace, process->facts);

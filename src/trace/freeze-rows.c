@@ -19,6 +19,7 @@ typedef int64_t (*RowTime)(const void *row);
     }
 
 ROW_TIME(step_time, LsStep, start_ns)
+ROW_TIME(phase_time, LsPhase, start_ns)
 ROW_TIME(call_time, LsCall, start_ns)
 ROW_TIME(cycle_time, LsCycle, start_ns)
 ROW_TIME(sleep_time, LsSleep, start_ns)
@@ -40,7 +41,7 @@ use_time(const void *row)
 G_STATIC_ASSERT(offsetof(LsStep, rank) == 0 && offsetof(LsUse, rank) == 0);
 G_STATIC_ASSERT(offsetof(LsCall, rank) == 0 && offsetof(LsCycle, rank) == 0);
 G_STATIC_ASSERT(offsetof(LsSleep, rank) == 0 && offsetof(LsMessage, rank) == 0);
-G_STATIC_ASSERT(offsetof(LsInstant, rank) == 0);
+G_STATIC_ASSERT(offsetof(LsInstant, rank) == 0 && offsetof(LsPhase, rank) == 0);
 
 static uint32_t *
 row_rank(const GArray *rows, size_t i)
@@ -96,8 +97,8 @@ sort_ranks(LsBuilder *builder)
         return;
     reorder(trace->ranks, order);
     g_autofree uint32_t *went = ls_sort_inverse(order, n);
-    GArray *tables[] = {trace->steps,  trace->uses,     trace->calls,   trace->cycles,
-                        trace->sleeps, trace->messages, trace->instants};
+    GArray *tables[] = {trace->steps,  trace->phases, trace->uses,     trace->calls,
+                        trace->cycles, trace->sleeps, trace->messages, trace->instants};
     for (size_t t = 0; t < G_N_ELEMENTS(tables); t++)
         for (size_t i = 0; i < tables[t]->len; i++)
             *row_rank(tables[t], i) = went[*row_rank(tables[t], i)];
@@ -137,6 +138,7 @@ ls_freeze_rows(LsBuilder *builder)
     LsTrace *trace = builder->trace;
     sort_ranks(builder);
     g_autofree uint32_t *steps = sort_rows(trace->steps, step_time, true);
+    g_autofree uint32_t *phases = sort_rows(trace->phases, phase_time, true);
     g_autofree uint32_t *uses = sort_rows(trace->uses, use_time, true);
     g_autofree uint32_t *calls = sort_rows(trace->calls, call_time, true);
     g_autofree uint32_t *cycles = sort_rows(trace->cycles, cycle_time, true);
@@ -152,6 +154,8 @@ ls_freeze_rows(LsBuilder *builder)
         LsTrackBuilder *track = g_ptr_array_index(builder->tracks, i);
         if (track->kind == LS_TRACK_STEPS)
             bad += move_span_refs(track, steps, trace->steps->len);
+        else if (track->kind == LS_TRACK_PHASES)
+            bad += move_span_refs(track, phases, trace->phases->len);
         else if (track->kind == LS_TRACK_TENSOR)
             bad += move_span_refs(track, uses, trace->uses->len);
         else if (track->kind == LS_TRACK_COMMUNICATION)

@@ -181,6 +181,7 @@ bound(LsTrace *trace)
 {
     bound_tracks(trace);
     BOUND(LsStep, trace->steps, start_ns, end_ns)
+    BOUND(LsPhase, trace->phases, start_ns, end_ns)
     BOUND(LsCall, trace->calls, start_ns, end_ns)
     BOUND(LsCycle, trace->cycles, start_ns, end_ns)
     BOUND(LsSleep, trace->sleeps, start_ns, end_ns)

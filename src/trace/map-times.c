@@ -50,6 +50,11 @@ map_spans(const Mapper *mapper, LsProcess *process)
         map_time(mapper, &step->start_ns);
         map_time(mapper, &step->end_ns);
     }
+    FOR_EACH(LsPhase, phase, process->phases)
+    {
+        map_time(mapper, &phase->start_ns);
+        map_time(mapper, &phase->end_ns);
+    }
     FOR_EACH(LsCycle, cycle, process->cycles)
     {
         map_time(mapper, &cycle->start_ns);

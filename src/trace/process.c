@@ -70,6 +70,7 @@ ls_process_new(LsSource source)
     process->facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     process->tracks = g_ptr_array_new_with_free_func((GDestroyNotify)ls_track_builder_free);
     process->steps = new_rows(sizeof(LsStep));
+    process->phases = new_rows(sizeof(LsPhase));
     process->uses = new_rows(sizeof(LsUse));
     process->calls = new_rows(sizeof(LsCall));
     process->cycles = new_rows(sizeof(LsCycle));
@@ -95,10 +96,10 @@ ls_process_free(LsProcess *process)
     g_hash_table_unref(process->facts);
     g_hash_table_unref(process->track_index);
     g_ptr_array_unref(process->tracks);
-    GArray *tables[] = {process->steps,    process->uses,       process->calls,
-                        process->cycles,   process->sleeps,     process->messages,
-                        process->instants, process->roundtrips, process->clock_pairs,
-                        process->findings};
+    GArray *tables[] = {process->steps,       process->phases,   process->uses,
+                        process->calls,       process->cycles,   process->sleeps,
+                        process->messages,    process->instants, process->roundtrips,
+                        process->clock_pairs, process->findings};
     for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
         g_array_unref(tables[i]);
     g_free(process);
@@ -170,6 +171,15 @@ ls_track_builder_add_sample(LsTrackBuilder *track, int64_t time_ns, double value
     g_assert(track->kind == LS_TRACK_COUNTER);
     LsSample sample = {.time_ns = time_ns, .value = value, .valid = valid};
     g_array_append_val(track->samples, sample);
+}
+
+void
+ls_process_rename_track(LsProcess *process, LsTrackBuilder *track, const char *name)
+{
+    g_hash_table_remove(process->track_index, track);
+    track->name = ls_strings_add(process->strings, name);
+    if (!g_hash_table_contains(process->track_index, track))
+        g_hash_table_add(process->track_index, track);
 }
 
 LsTrackKind

@@ -49,7 +49,7 @@ void ls_process_add_finding(LsProcess *process, LsSeverity severity, int64_t off
 LsTrackBuilder *ls_process_get_track(LsProcess *process, LsTrackKind kind, const char *name,
                                      const char *category, int64_t id);
 /* name: of the process's strings. ref: row of the process's table that belongs to the track's kind
- * (COMMUNICATION: calls, TENSOR: uses, CYCLES: cycles, STEPS: steps), else LS_NONE. An end before
+ * (STEPS: steps, PHASES: phases, COMMUNICATION: calls, TENSOR: uses, CYCLES: cycles), else LS_NONE. An end before
  * the start, or LS_TIME_NONE for either, is a finding when the trace is made; the span is then left out. */
 void ls_track_builder_add(LsTrackBuilder *track, int64_t start_ns, int64_t end_ns, uint32_t name,
                           uint32_t ref);
@@ -60,5 +60,11 @@ int64_t     ls_track_builder_get_id(const LsTrackBuilder *track);
 size_t      ls_track_builder_get_n(const LsTrackBuilder *track); /* spans or samples */
 /* Index of its rank once ls_builder_take has taken it; LS_NONE before. */
 uint32_t    ls_track_builder_get_rank(const LsTrackBuilder *track);
+
+/* Every name of a span or a row through `map` (n_map long; LS_NONE stays, an id beyond it becomes 0); names
+ * of tracks and their categories are left. */
+void ls_process_map_names(LsProcess *process, const uint32_t *map, uint32_t n_map);
+/* A better name for the track, once it is known. */
+void ls_process_rename_track(LsProcess *process, LsTrackBuilder *track, const char *name);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LsProcess, ls_process_free)

@@ -11,7 +11,7 @@ struct LsTrace {
     LsStrings *strings;
     GHashTable *facts;    /* char * -> char * */
     GPtrArray *fact_keys; /* char *, sorted, NULL at the end; borrowed from facts */
-    GArray *ranks, *tracks, *steps, *uses, *calls, *buffers, *call_refs, *cycles, *sleeps,
+    GArray *ranks, *tracks, *steps, *phases, *uses, *calls, *buffers, *call_refs, *cycles, *sleeps,
         *messages, *instants, *findings;
     GPtrArray *labels; /* char *, by rank index */
     GPtrArray *blocks; /* memory of lanes and samples */

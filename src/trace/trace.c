@@ -40,6 +40,7 @@ ls_trace_new(void)
     g_array_set_clear_func(trace->ranks, clear_rank);
     trace->tracks = new_rows(sizeof(LsTrack));
     trace->steps = new_rows(sizeof(LsStep));
+    trace->phases = new_rows(sizeof(LsPhase));
     trace->uses = new_rows(sizeof(LsUse));
     trace->calls = new_rows(sizeof(LsCall));
     trace->buffers = new_rows(sizeof(LsBuffer));
@@ -69,9 +70,10 @@ ls_trace_unref(LsTrace *trace)
         return;
     ls_strings_free(trace->strings);
     g_hash_table_unref(trace->facts);
-    GArray *tables[] = {trace->ranks,  trace->tracks,   trace->steps,     trace->uses,
-                        trace->calls,  trace->buffers,  trace->call_refs, trace->cycles,
-                        trace->sleeps, trace->messages, trace->instants,  trace->findings};
+    GArray *tables[] = {trace->ranks,   trace->tracks, trace->steps,    trace->phases,
+                        trace->uses,    trace->calls,  trace->buffers,  trace->call_refs,
+                        trace->cycles,  trace->sleeps, trace->messages, trace->instants,
+                        trace->findings};
     for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
         g_array_unref(tables[i]);
     g_ptr_array_unref(trace->fact_keys);
@@ -139,6 +141,12 @@ const LsStep *
 ls_trace_get_steps(const LsTrace *trace, size_t *ret_n)
 {
     return get_rows(trace->steps, ret_n);
+}
+
+const LsPhase *
+ls_trace_get_phases(const LsTrace *trace, size_t *ret_n)
+{
+    return get_rows(trace->phases, ret_n);
 }
 
 const LsUse *
