@@ -66,5 +66,7 @@ uint32_t    ls_track_builder_get_rank(const LsTrackBuilder *track);
 void ls_process_map_names(LsProcess *process, const uint32_t *map, uint32_t n_map);
 /* A better name for the track, once it is known. */
 void ls_process_rename_track(LsProcess *process, LsTrackBuilder *track, const char *name);
+/* Appends all of `from`, another file of the same process, and frees it. */
+void ls_process_join(LsProcess *into, LsProcess *from);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LsProcess, ls_process_free)
