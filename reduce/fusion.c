@@ -44,6 +44,13 @@ ls_fusion_bytes(const LsResponse *response, const LsFusionRule *rule)
     return bytes;
 }
 
+/* INT64_MAX stands for all that is too large, under any threshold. */
+static bool
+fits(int64_t bytes, const LsFusionRule *rule)
+{
+    return bytes <= rule->threshold_bytes && bytes < INT64_MAX;
+}
+
 static bool
 same_kind(const LsResponse *a, const LsResponse *b)
 {
@@ -88,14 +95,14 @@ search(const LsResponseList *list, size_t head, const LsFusionRule *rule, const 
     for (size_t i = head + 1; i < list->n; i++) {
         if (owner[i] != i)
             continue;
-        if (same_kind(first, &list->items[i]) && add(size, bytes[i]) <= rule->threshold_bytes) {
+        if (same_kind(first, &list->items[i]) && fits(add(size, bytes[i]), rule)) {
             owner[i] = head;
             size = add(size, bytes[i]);
             tensors += list->items[i].n;
             continue;
         }
         skipped = add(skipped, bytes[i]);
-        if (add(size, skipped) > rule->threshold_bytes)
+        if (!fits(add(size, skipped), rule))
             break;
     }
     return tensors;
