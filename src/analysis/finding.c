@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analysis/finding.c: table `findings`: what a reader must know about the recording, worst first.
+ *
+ * First come the faults that loading and merging found, and the losses, stalls and errors that the
+ * ranks recorded; then one sentence for each kind of null in the other tables, so that nobody takes
+ * "not recorded" for zero.
+ */
+#include "analysis/collective.h"
+#include "analysis/negotiation.h"
+#include "analysis/table-private.h"
+
+#include "base/units.h"
+
+#include <string.h>
+
+enum { SEVERITY, FILE_NAME, OFFSET, RANK, TEXT };
+
+static const LsColumn columns[] = {
+    [SEVERITY] = {"severity", LS_COLUMN_TEXT}, [FILE_NAME] = {"file", LS_COLUMN_TEXT},
+    [OFFSET] = {"offset", LS_COLUMN_INT},      [RANK] = {"rank", LS_COLUMN_INT},
+    [TEXT] = {"text", LS_COLUMN_TEXT},
+};
+
+static const char *const severity_names[] = {
+    [LS_NOTE] = "note", [LS_WARNING] = "warning", [LS_FAULT] = "error"};
+
+/* Findings of one run of the analysis; texts are owned. */
+typedef struct List {
+    const LsAnalysisInput *input;
+    const LsScope *scope;
+    const LsRank *ranks;
+    size_t n_ranks;
+    GArray *findings; /* LsFinding; file is borrowed */
+} List;
+
+static void add(List *list, LsSeverity severity, int32_t rank, const char *format, ...)
+    G_GNUC_PRINTF(4, 5);
+
+static void
+add(List *list, LsSeverity severity, int32_t rank, const char *format, ...)
+{
+    LsFinding finding = {.severity = severity, .offset = -1, .rank = rank};
+    va_list args;
+
+    va_start(args, format);
+    finding.text = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_array_append_val(list->findings, finding);
+}
+
+static bool
+is_rank_shown(const List *list, int32_t number)
+{
+    if (number < 0)
+        return true;
+    for (uint32_t r = 0; r < list->n_ranks; r++)
+        if (list->ranks[r].rank == number && ls_scope_has_rank(list->scope, r))
+            return true;
+    return false;
+}
+
+static void
+add_recorded(List *list)
+{
+    size_t n;
+    const LsFinding *findings = ls_trace_get_findings(list->input->trace, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        LsFinding finding = findings[i];
+
+        if (!is_rank_shown(list, finding.rank))
+            continue;
+        finding.text = g_strdup(finding.text);
+        g_array_append_val(list->findings, finding);
+    }
+}
+
+/* -- What the ranks said while they ran -- */
+
+static char *
+format_since_start(const List *list, int64_t time_ns)
+{
+    return ls_format_ns(time_ns - ls_trace_get_first_ns(list->input->trace));
+}
+
+static void
+add_instants(List *list)
+{
+    size_t n;
+    const LsInstant *instants = ls_trace_get_instants(list->input->trace, &n);
+    g_autoptr(GHashTable) stalls = g_hash_table_new(g_direct_hash, g_direct_equal);
+    GHashTableIter iter;
+    void *key, *value;
+
+    for (size_t i = 0; i < n; i++) {
+        const LsInstant *instant = &instants[i];
+        g_autofree char *when = format_since_start(list, instant->time_ns);
+        const char *name = ls_trace_get_string(list->input->trace, instant->name);
+        int32_t rank = list->ranks[instant->rank].rank;
+
+        if (!ls_scope_has_rank(list->scope, instant->rank))
+            continue;
+        if (instant->kind == LS_INSTANT_PEER_LOST)
+            add(list, LS_FAULT, rank,
+                "Rank %d saw that rank %" G_GINT64_FORMAT " was gone, %s after the start.", rank,
+                instant->value, when);
+        else if (instant->kind == LS_INSTANT_ERROR)
+            add(list, LS_FAULT, rank,
+                "Rank %d handed an error to its program, %s after the start: %s", rank, when, name);
+        else if (instant->kind == LS_INSTANT_STALL) {
+            key = GINT_TO_POINTER((int)instant->value);
+            value = g_hash_table_lookup(stalls, key);
+            g_hash_table_insert(stalls, key, GSIZE_TO_POINTER(GPOINTER_TO_SIZE(value) + 1));
+        }
+    }
+    g_hash_table_iter_init(&iter, stalls);
+    while (g_hash_table_iter_next(&iter, &key, &value))
+        add(list, LS_WARNING, GPOINTER_TO_INT(key),
+            "Tensors stalled waiting for rank %d, which had not submitted them: warned %zu times.",
+            GPOINTER_TO_INT(key), GPOINTER_TO_SIZE(value));
+}
+
+/* -- Reasons of nulls -- */
+
+static void
+explain_compute(List *list)
+{
+    g_autoptr(GString) without = g_string_new(NULL);
+    size_t missing = 0, recorded = 0;
+
+    for (uint32_t r = 0; r < list->n_ranks; r++) {
+        if (!list->ranks[r].recorded || !ls_scope_has_rank(list->scope, r))
+            continue;
+        recorded++;
+        if (ls_activity_has_compute(list->input->activity, r))
+            continue;
+        if (missing++ < 8)
+            g_string_append_printf(without, "%s%d", missing > 1 ? ", " : "", list->ranks[r].rank);
+    }
+    if (missing > 8)
+        g_string_append_printf(without, " and %zu more", missing - 8);
+    if (missing > 0)
+        add(list, LS_NOTE, -1,
+            "No compute recorded%s%s: compute, hidden, exposed, waited for, idle, overlap ratio "
+            "and "
+            "the time ledger are null, since what was hidden cannot be told.",
+            missing < recorded ? " on rank " : "", missing < recorded ? without->str : "");
+}
+
+static void
+explain_steps(List *list)
+{
+    size_t n;
+    const LsStep *steps = ls_trace_get_steps(list->input->trace, &n);
+    size_t warmup = ls_scope_get_warmup(list->scope), cut = 0;
+
+    if (n == 0) {
+        add(list, LS_NOTE, -1,
+            "No steps were marked: the tables of steps and the ledger are empty, and figures per "
+            "step are null.");
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        cut += steps[i].cut && ls_scope_has_step(list->scope, &steps[i]);
+    if (warmup > 0)
+        add(list, LS_NOTE, -1, "The first %zu steps are warm-up and left out of statistics.",
+            warmup);
+    if (cut > 0)
+        add(list, LS_NOTE, -1,
+            "%zu steps of ranks are cut by the start or the end of the recording and left out of "
+            "statistics.",
+            cut);
+    if (ls_scope_get_steady(list->scope) == 0)
+        add(list, LS_NOTE, -1, "No whole step remains: the time ledger is empty.");
+    if (!ls_activity_has_submissions(list->input->activity))
+        add(list, LS_NOTE, -1,
+            "Negotiation exposure is null: it needs the submissions of every rank on one clock.");
+}
+
+static void
+explain_collectives(List *list)
+{
+    g_autoptr(GHashTable) reasons = g_hash_table_new(g_direct_hash, g_direct_equal);
+    size_t n_buffers, early = 0, incomplete = 0, inconclusive = 0;
+    int64_t early_ns = 0;
+    GHashTableIter iter;
+    void *key, *value;
+
+    ls_trace_get_buffers(list->input->trace, &n_buffers);
+    for (uint32_t b = 0; b < n_buffers; b++) {
+        LsCollective collective = ls_collective_measure(list->input, list->scope, b);
+
+        if (!ls_collective_is_shown(list->input, list->scope, b, &collective))
+            continue;
+        early += collective.early_ns > 0;
+        early_ns = MAX(early_ns, collective.early_ns);
+        incomplete += collective.verdict == LS_VERDICT_INCOMPLETE;
+        inconclusive += collective.verdict == LS_VERDICT_INCONCLUSIVE;
+        if (collective.bus_bytes_per_s < 0 && collective.bus_reason != NULL) {
+            key = (void *)(uintptr_t)collective.bus_reason;
+            value = g_hash_table_lookup(reasons, key);
+            g_hash_table_insert(reasons, key, GSIZE_TO_POINTER(GPOINTER_TO_SIZE(value) + 1));
+        }
+    }
+    if (early > 0) {
+        g_autofree char *by = ls_format_ns(early_ns);
+
+        add(list, LS_WARNING, -1,
+            "In %zu buffers a rank ended before the last one arrived, by up to %s beyond the "
+            "uncertainty of the clocks: the clocks or the pairing are wrong there.",
+            early, by);
+    }
+    if (inconclusive > 0)
+        add(list, LS_NOTE, -1,
+            "In %zu buffers the waits with and without clocks disagree: inconclusive.",
+            inconclusive);
+    if (incomplete > 0)
+        add(list, LS_NOTE, -1,
+            "%zu buffers are incomplete: not every rank that took part was recorded to its end, so "
+            "the "
+            "last one may be missing.",
+            incomplete);
+    g_hash_table_iter_init(&iter, reasons);
+    while (g_hash_table_iter_next(&iter, &key, &value))
+        add(list, LS_NOTE, -1, "Bus bandwidth of %zu buffers is null: %s.", GPOINTER_TO_SIZE(value),
+            (const char *)key);
+}
+
+static void
+explain_clocks(List *list)
+{
+    for (uint32_t r = 0; r < list->n_ranks; r++)
+        if (list->n_ranks > 1 && list->ranks[r].clock_method == LS_CLOCK_NONE &&
+            ls_scope_has_rank(list->scope, r))
+            add(list, LS_NOTE, list->ranks[r].rank,
+                "Rank %d could not be brought onto the common clock: its waits are measured "
+                "without "
+                "clocks, and slowest_rank_ns is null.",
+                list->ranks[r].rank);
+}
+
+static void
+explain_control(List *list)
+{
+    size_t n_cycles, n_uses, unknown = 0;
+    const LsUse *uses = ls_trace_get_uses(list->input->trace, &n_uses);
+
+    ls_trace_get_cycles(list->input->trace, &n_cycles);
+    if (n_cycles > 0)
+        add(list, LS_NOTE, -1,
+            "Hits, misses, invalid and evicted of the table cycles are null: no response cache was "
+            "recorded.");
+    for (size_t i = 0; i < n_uses; i++)
+        unknown += uses[i].submit_ns == LS_TIME_NONE && list->ranks[uses[i].rank].recorded;
+    if (unknown > 0)
+        add(list, LS_NOTE, -1,
+            "%zu submissions of tensors were not recorded: who was last is not known for them, "
+            "which "
+            "does not mean that a rank was missing.",
+            unknown);
+}
+
+/* -- The table -- */
+
+static int
+compare(const void *a, const void *b)
+{
+    const LsFinding *x = a, *y = b;
+
+    return (x->severity < y->severity) - (x->severity > y->severity);
+}
+
+static LsTable *
+run(const LsAnalysisInput *input)
+{
+    LsTable *table = ls_table_new("findings", columns, G_N_ELEMENTS(columns));
+    g_autoptr(LsScope) scope = ls_scope_new(input);
+    g_autoptr(GArray) findings = g_array_new(false, false, sizeof(LsFinding));
+    List list = {.input = input, .scope = scope, .findings = findings};
+
+    list.ranks = ls_trace_get_ranks(input->trace, &list.n_ranks);
+    add_recorded(&list);
+    add_instants(&list);
+    explain_compute(&list);
+    explain_steps(&list);
+    explain_collectives(&list);
+    explain_clocks(&list);
+    explain_control(&list);
+    g_array_sort(findings, compare); /* stable: equal ones stay in order */
+    for (size_t i = 0; i < findings->len; i++) {
+        LsFinding *finding = &g_array_index(findings, LsFinding, i);
+
+        ls_table_add_row(table);
+        ls_table_set_text(table, SEVERITY, severity_names[finding->severity]);
+        ls_table_set_text(table, FILE_NAME, finding->file);
+        set_count(table, OFFSET, finding->offset, 0);
+        set_count(table, RANK, finding->rank, 0);
+        ls_table_set_text(table, TEXT, finding->text);
+        g_free(finding->text);
+    }
+    return table;
+}
+
+const LsAnalysis ls_analysis_findings = {"findings", "faults, losses, and the reason of every null",
+                                         run};

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analysis/ledger.c: table `ledger`: where the time of a step goes (metrics.md, "time ledger").
+ *
+ * Each rank's sets are made disjoint by priority once; then a class of a step is one look-up. Means
+ * are over the same steps and ranks, and `rest` takes what rounding leaves, so that the classes add
+ * up to the step. Ranks without recorded compute are left out: their time cannot be told apart.
+ */
+#include "analysis/ledger.h"
+
+#include "analysis/stats.h"
+#include "analysis/table-private.h"
+
+static const struct Class {
+    const char *name;
+    LsActivityKind kind;
+} classes[LS_LEDGER_N] = {
+    [LS_LEDGER_COMPUTE] = {"compute", LS_ACTIVITY_COMPUTE},
+    [LS_LEDGER_EXPOSED_WAIT] = {"exposed wait", LS_ACTIVITY_EXPOSED_WAIT},
+    [LS_LEDGER_EXPOSED_TRANSFER] = {"exposed transfer", LS_ACTIVITY_EXPOSED_TRANSFER},
+    [LS_LEDGER_NEGOTIATION] = {"negotiation", LS_ACTIVITY_NEGOTIATION_EXPOSURE},
+    [LS_LEDGER_FUSION] = {"fusion", LS_ACTIVITY_FUSION},
+    [LS_LEDGER_IO] = {"I/O", LS_ACTIVITY_IO},
+    [LS_LEDGER_COPIES] = {"copies", LS_ACTIVITY_COPIES},
+    [LS_LEDGER_REST] = {"rest", LS_N_ACTIVITIES},
+};
+
+/* The rank's sets without what a class of higher priority has taken. */
+static void
+make_disjoint(const LsActivity *activity, uint32_t rank, LsIntervals sets[LS_LEDGER_REST])
+{
+    LsIntervals taken = {NULL, 0};
+
+    for (int k = 0; k < LS_LEDGER_REST; k++) {
+        const LsIntervals *whole = ls_activity_get(activity, rank, classes[k].kind);
+        LsIntervals both = ls_intervals_union(&taken, whole);
+
+        sets[k] = ls_intervals_subtract(whole, &taken);
+        ls_intervals_clear(&taken);
+        taken = both;
+    }
+    ls_intervals_clear(&taken);
+}
+
+/* Sums of one rank over its steady steps. */
+typedef struct Sum {
+    int64_t n, step_ns, class_ns[LS_LEDGER_N];
+    int64_t waited_for_ns, exposed_ns, communication_ns, hidden_ns;
+} Sum;
+
+static int64_t
+measure(const LsActivity *activity, LsActivityKind kind, const LsStep *step)
+{
+    return ls_intervals_length_within(ls_activity_get(activity, step->rank, kind), step->start_ns,
+                                      step->end_ns);
+}
+
+static void
+add_step(Sum *sum, const LsActivity *activity, const LsIntervals sets[LS_LEDGER_REST],
+         const LsStep *step)
+{
+    int64_t rest_ns = step->end_ns - step->start_ns;
+
+    sum->n++;
+    sum->step_ns += rest_ns;
+    for (int k = 0; k < LS_LEDGER_REST; k++) {
+        int64_t class_ns = ls_intervals_length_within(&sets[k], step->start_ns, step->end_ns);
+
+        sum->class_ns[k] += class_ns;
+        rest_ns -= class_ns;
+    }
+    sum->class_ns[LS_LEDGER_REST] += rest_ns;
+    sum->waited_for_ns += measure(activity, LS_ACTIVITY_WAITED_FOR, step);
+    sum->exposed_ns += measure(activity, LS_ACTIVITY_EXPOSED, step);
+    sum->communication_ns += measure(activity, LS_ACTIVITY_COMMUNICATION, step);
+    sum->hidden_ns += measure(activity, LS_ACTIVITY_HIDDEN, step);
+}
+
+static Sum
+add_rank(const LsAnalysisInput *input, const LsScope *scope, const LsStep *steps, size_t n)
+{
+    Sum sum = {0};
+    LsIntervals sets[LS_LEDGER_REST];
+
+    make_disjoint(input->activity, steps[0].rank, sets);
+    for (size_t i = 0; i < n; i++)
+        if (ls_scope_is_steady(scope, &steps[i]))
+            add_step(&sum, input->activity, sets, &steps[i]);
+    for (int k = 0; k < LS_LEDGER_REST; k++)
+        ls_intervals_clear(&sets[k]);
+    return sum;
+}
+
+static void
+add_to_ledger(LsLedger *ledger, const Sum *sum, uint32_t rank)
+{
+    if (sum->n == 0)
+        return;
+    ledger->n += sum->n;
+    ledger->step_ns += sum->step_ns;
+    ledger->waited_for_ns += sum->waited_for_ns;
+    ledger->exposed_ns += sum->exposed_ns;
+    ledger->communication_ns += sum->communication_ns;
+    ledger->hidden_ns += sum->hidden_ns;
+    for (int k = 0; k < LS_LEDGER_N; k++) {
+        int64_t mean_ns = ls_stats_mean(sum->class_ns[k], sum->n);
+
+        ledger->mean_ns[k] += sum->class_ns[k];
+        if (mean_ns > ledger->max_ns[k] || ledger->max_rank[k] == LS_NONE) {
+            ledger->max_ns[k] = mean_ns;
+            ledger->max_rank[k] = rank;
+        }
+    }
+}
+
+static void
+divide(LsLedger *ledger)
+{
+    int64_t rest_ns;
+
+    rest_ns = ledger->step_ns = ls_stats_mean(ledger->step_ns, ledger->n);
+    ledger->waited_for_ns = ls_stats_mean(ledger->waited_for_ns, ledger->n);
+    ledger->exposed_ns = ls_stats_mean(ledger->exposed_ns, ledger->n);
+    ledger->communication_ns = ls_stats_mean(ledger->communication_ns, ledger->n);
+    ledger->hidden_ns = ls_stats_mean(ledger->hidden_ns, ledger->n);
+    for (int k = 0; k < LS_LEDGER_REST; k++) {
+        ledger->mean_ns[k] = ls_stats_mean(ledger->mean_ns[k], ledger->n);
+        rest_ns -= ledger->mean_ns[k];
+    }
+    ledger->mean_ns[LS_LEDGER_REST] = rest_ns;
+}
+
+static int
+compare_number(const void *a, const void *b)
+{
+    const LsStep *x = *(const LsStep *const *)a, *y = *(const LsStep *const *)b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* max - mean of the step time over ranks: the mean of it over steps, and the largest. */
+static void
+set_imbalance(LsLedger *ledger, const LsScope *scope, const LsStep *steps, size_t n_steps)
+{
+    g_autoptr(GPtrArray) rows = g_ptr_array_new();
+    int64_t total_ns = 0, numbers = 0;
+    size_t first = 0;
+
+    for (size_t i = 0; i < n_steps; i++)
+        if (ls_scope_is_steady(scope, &steps[i]))
+            g_ptr_array_add(rows, (void *)(uintptr_t)&steps[i]);
+    g_ptr_array_sort(rows, compare_number);
+    while (first < rows->len) {
+        const LsStep *step = rows->pdata[first];
+        int64_t sum_ns = 0, max_ns = 0, n = 0;
+
+        for (; first + (size_t)n < rows->len; n++) {
+            const LsStep *row = rows->pdata[first + (size_t)n];
+
+            if (row->number != step->number)
+                break;
+            sum_ns += row->end_ns - row->start_ns;
+            max_ns = MAX(max_ns, row->end_ns - row->start_ns);
+        }
+        total_ns += max_ns - ls_stats_mean(sum_ns, n);
+        ledger->imbalance_max_ns = MAX(ledger->imbalance_max_ns, max_ns - ls_stats_mean(sum_ns, n));
+        numbers++;
+        first += (size_t)n;
+    }
+    ledger->imbalance_ns = ls_stats_mean(total_ns, numbers);
+}
+
+LsLedger
+ls_ledger_make(const LsAnalysisInput *input, const LsScope *scope)
+{
+    LsLedger ledger = {0};
+    size_t n_steps, first = 0;
+    const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
+
+    for (int k = 0; k < LS_LEDGER_N; k++)
+        ledger.max_rank[k] = LS_NONE;
+    while (first < n_steps) {
+        size_t next = first + 1;
+
+        while (next < n_steps && steps[next].rank == steps[first].rank)
+            next++;
+        if (ls_activity_has_compute(input->activity, steps[first].rank) &&
+            ls_scope_has_rank(scope, steps[first].rank)) {
+            Sum sum = add_rank(input, scope, &steps[first], next - first);
+
+            add_to_ledger(&ledger, &sum, steps[first].rank);
+        }
+        first = next;
+    }
+    divide(&ledger);
+    set_imbalance(&ledger, scope, steps, n_steps);
+    return ledger;
+}
+
+enum { CLASS, MEAN, MAX_NS, MAX_RANK, SHARE };
+
+static const LsColumn columns[] = {
+    [CLASS] = {"class", LS_COLUMN_TEXT},  [MEAN] = {"mean_ns", LS_COLUMN_INT},
+    [MAX_NS] = {"max_ns", LS_COLUMN_INT}, [MAX_RANK] = {"max_rank", LS_COLUMN_INT},
+    [SHARE] = {"share", LS_COLUMN_REAL},
+};
+
+static void
+add_row(LsTable *table, const char *name, int64_t mean_ns, int64_t max_ns, int64_t step_ns)
+{
+    ls_table_add_row(table);
+    ls_table_set_text(table, CLASS, name);
+    ls_table_set_int(table, MEAN, mean_ns);
+    ls_table_set_int(table, MAX_NS, max_ns);
+    if (step_ns > 0)
+        ls_table_set_real(table, SHARE, (double)mean_ns / (double)step_ns);
+}
+
+static LsTable *
+run(const LsAnalysisInput *input)
+{
+    LsTable *table = ls_table_new("ledger", columns, G_N_ELEMENTS(columns));
+    g_autoptr(LsScope) scope = ls_scope_new(input);
+    LsLedger ledger = ls_ledger_make(input, scope);
+    size_t n_ranks;
+    const LsRank *ranks = ls_trace_get_ranks(input->trace, &n_ranks);
+
+    if (ledger.n == 0)
+        return table;
+    for (int k = 0; k < LS_LEDGER_N; k++) {
+        add_row(table, classes[k].name, ledger.mean_ns[k], ledger.max_ns[k], ledger.step_ns);
+        set_count(table, MAX_RANK, ranks[ledger.max_rank[k]].rank, 0);
+    }
+    add_row(table, "imbalance", ledger.imbalance_ns, ledger.imbalance_max_ns, ledger.step_ns);
+    return table;
+}
+
+const LsAnalysis ls_analysis_ledger = {
+    "ledger", "where the time of a step goes: classes add up to it, imbalance beside them", run};

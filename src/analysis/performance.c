@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analysis/performance.c: table `performance`: operations per second, by phase and of the whole
+ * job.
+ *
+ * `all` is the sustained rate: all operations of all ranks over all wall time from the first whole
+ * step's start to the last one's end, input and checkpoints included. A phase's time is the mean
+ * over ranks of the union of its spans within those steps, so its rate is the job's too. share is
+ * time over the mean time in steps; phases may overlap communication, shares need not add up.
+ */
+#include "analysis/scope.h"
+#include "analysis/stats.h"
+#include "analysis/table-private.h"
+
+#include <string.h>
+
+enum { PHASE, OPERATIONS, TIME, FLOPS, SHARE };
+
+static const LsColumn columns[] = {
+    [PHASE] = {"phase", LS_COLUMN_TEXT}, [OPERATIONS] = {"operations", LS_COLUMN_INT},
+    [TIME] = {"time_ns", LS_COLUMN_INT}, [FLOPS] = {"flops", LS_COLUMN_REAL},
+    [SHARE] = {"share", LS_COLUMN_REAL},
+};
+
+/* The whole steps that pass the filters. */
+typedef struct Window {
+    LsIntervals *steps; /* per rank */
+    size_t n_ranks;
+    int64_t n_stepping; /* ranks that have any */
+    int64_t first_ns, last_ns, step_ns, operations;
+} Window;
+
+static Window
+find_window(const LsAnalysisInput *input, const LsScope *scope)
+{
+    Window window = {.first_ns = INT64_MAX, .last_ns = INT64_MIN};
+    size_t n_steps, step = 0;
+    const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
+    g_autoptr(GArray) items = g_array_new(false, false, sizeof(LsInterval));
+
+    ls_trace_get_ranks(input->trace, &window.n_ranks);
+    window.steps = g_new0(LsIntervals, window.n_ranks);
+    for (size_t r = 0; r < window.n_ranks; r++) {
+        g_array_set_size(items, 0);
+        for (; step < n_steps && steps[step].rank == r; step++) {
+            LsInterval item = {steps[step].start_ns, steps[step].end_ns};
+
+            if (steps[step].cut || !ls_scope_has_step(scope, &steps[step]))
+                continue;
+            g_array_append_val(items, item);
+            window.first_ns = MIN(window.first_ns, item.start_ns);
+            window.last_ns = MAX(window.last_ns, item.end_ns);
+            window.operations += steps[step].operations;
+        }
+        window.steps[r] =
+            ls_intervals_union_of((const LsInterval *)(void *)items->data, items->len);
+        window.step_ns += ls_intervals_length(&window.steps[r]);
+        window.n_stepping += window.steps[r].n > 0;
+    }
+    return window;
+}
+
+/* Total length over ranks of the phase's spans within the steps; its operations. */
+static int64_t
+measure_phase(const LsTrace *trace, const Window *window, const char *name, int64_t *ret_operations)
+{
+    size_t n_phases, phase = 0;
+    const LsPhase *phases = ls_trace_get_phases(trace, &n_phases);
+    g_autoptr(GArray) items = g_array_new(false, false, sizeof(LsInterval));
+    int64_t time_ns = 0;
+
+    *ret_operations = 0;
+    for (size_t r = 0; r < window->n_ranks; r++) {
+        LsIntervals all, within;
+
+        g_array_set_size(items, 0);
+        for (; phase < n_phases && phases[phase].rank == r; phase++) {
+            LsInterval item = {phases[phase].start_ns, phases[phase].end_ns};
+
+            if (strcmp(ls_trace_get_string(trace, phases[phase].name), name) != 0)
+                continue;
+            g_array_append_val(items, item);
+            if (ls_intervals_length_within(&window->steps[r], item.start_ns, item.end_ns) > 0)
+                *ret_operations += phases[phase].operations;
+        }
+        all = ls_intervals_union_of((const LsInterval *)(void *)items->data, items->len);
+        within = ls_intervals_intersect(&all, &window->steps[r]);
+        time_ns += ls_intervals_length(&within);
+        ls_intervals_clear(&within);
+        ls_intervals_clear(&all);
+    }
+    return time_ns;
+}
+
+static int64_t
+measure_communication(const LsAnalysisInput *input, const Window *window)
+{
+    int64_t time_ns = 0;
+
+    for (uint32_t r = 0; r < window->n_ranks; r++) {
+        LsIntervals within = ls_intervals_intersect(
+            ls_activity_get(input->activity, r, LS_ACTIVITY_COMMUNICATION), &window->steps[r]);
+
+        time_ns += ls_intervals_length(&within);
+        ls_intervals_clear(&within);
+    }
+    return time_ns;
+}
+
+static void
+add_row(LsTable *table, const char *phase, int64_t operations, int64_t time_ns, int64_t step_ns)
+{
+    ls_table_add_row(table);
+    ls_table_set_text(table, PHASE, phase);
+    set_count(table, OPERATIONS, operations, 1);
+    ls_table_set_int(table, TIME, time_ns);
+    if (operations > 0 && time_ns > 0)
+        ls_table_set_real(table, FLOPS, (double)operations * 1e9 / (double)time_ns);
+    if (step_ns > 0)
+        ls_table_set_real(table, SHARE, (double)time_ns / (double)step_ns);
+}
+
+static LsTable *
+run(const LsAnalysisInput *input)
+{
+    static const char *const names[] = {"input",         "forward",   "backward",
+                                        "communication", "optimizer", "checkpoint"};
+    LsTable *table = ls_table_new("performance", columns, G_N_ELEMENTS(columns));
+    g_autoptr(LsScope) scope = ls_scope_new(input);
+    Window window = find_window(input, scope);
+    int64_t n = window.n_stepping, step_ns = ls_stats_mean(window.step_ns, n), all = 0;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(names) && n > 0; i++) {
+        int64_t operations = 0, time_ns;
+
+        if (strcmp(names[i], "communication") == 0)
+            time_ns = measure_communication(input, &window);
+        else
+            time_ns = measure_phase(input->trace, &window, names[i], &operations);
+        all += operations;
+        if (time_ns > 0)
+            add_row(table, names[i], operations, ls_stats_mean(time_ns, n), step_ns);
+    }
+    if (n > 0)
+        add_row(table, "all", window.operations > 0 ? window.operations : all,
+                window.last_ns - window.first_ns, step_ns);
+    for (size_t r = 0; r < window.n_ranks; r++)
+        ls_intervals_clear(&window.steps[r]);
+    g_free(window.steps);
+    return table;
+}
+
+const LsAnalysis ls_analysis_performance = {"performance",
+                                            "operations per second, by phase and sustained", run};
