@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/arith.h: arithmetic that neither C nor MPI has: float16, bfloat16, and a minimum and
+ * maximum that let NaN pass.
+ *
+ * MPI has no 16-bit floats, and its minimum of a number and a NaN is either of them, by order.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+float ls_float16_load(uint16_t bits);
+uint16_t ls_float16_store(float value); /* to nearest, ties to even; too large: infinity */
+float ls_bfloat16_load(uint16_t bits);
+uint16_t ls_bfloat16_store(float value);
+
+/* inout[i] = in[i] op inout[i]; 16-bit floats are computed in float32 and rounded once. */
+typedef void (*LsCombine)(const void *in, void *inout, size_t count);
+
+/* Rows of (dtype, op) that need code of our own: SYMBOL of lockstep_dtype, SYMBOL of lockstep_op,
+ * name, element, load, store, expression in a and b. */
+#define LS_ARITH_ROWS(ROW)                                                                         \
+    ROW(FLOAT16, SUM, float16_sum, uint16_t, ls_float16_load, ls_float16_store, a + b)             \
+    ROW(FLOAT16, MIN, float16_min, uint16_t, ls_float16_load, ls_float16_store, LS_MIN_NAN(a, b))  \
+    ROW(FLOAT16, MAX, float16_max, uint16_t, ls_float16_load, ls_float16_store, LS_MAX_NAN(a, b))  \
+    ROW(FLOAT16, PRODUCT, float16_product, uint16_t, ls_float16_load, ls_float16_store, a *b)      \
+    ROW(BFLOAT16, SUM, bfloat16_sum, uint16_t, ls_bfloat16_load, ls_bfloat16_store, a + b)         \
+    ROW(BFLOAT16, MIN, bfloat16_min, uint16_t, ls_bfloat16_load, ls_bfloat16_store,                \
+        LS_MIN_NAN(a, b))                                                                          \
+    ROW(BFLOAT16, MAX, bfloat16_max, uint16_t, ls_bfloat16_load, ls_bfloat16_store,                \
+        LS_MAX_NAN(a, b))                                                                          \
+    ROW(BFLOAT16, PRODUCT, bfloat16_product, uint16_t, ls_bfloat16_load, ls_bfloat16_store, a *b)  \
+    ROW(FLOAT32, MIN, float32_min, float, , , LS_MIN_NAN(a, b))                                    \
+    ROW(FLOAT32, MAX, float32_max, float, , , LS_MAX_NAN(a, b))                                    \
+    ROW(FLOAT64, MIN, float64_min, double, , , LS_MIN_NAN(a, b))                                   \
+    ROW(FLOAT64, MAX, float64_max, double, , , LS_MAX_NAN(a, b))
+
+#define LS_ARITH_DECLARE(DTYPE, OP, name, element, load, store, expression)                        \
+    void ls_arith_##name(const void *in, void *inout, size_t count);
+LS_ARITH_ROWS(LS_ARITH_DECLARE)
+#undef LS_ARITH_DECLARE

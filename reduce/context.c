@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/context.c: init and shutdown.
+ *
+ * Init builds everything that can fail before the last agreement of the ranks, its thread included,
+ * so that either all ranks have a context or none. Shutdown waits for the loop to end or for a rank
+ * to die: after a death the communication thread may be blocked in MPI for ever, and what it uses
+ * stays as it is until the process exits.
+ */
+#include "reduce/context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reduce/agree.h"
+#include "reduce/failure.h"
+
+LOCKSTEP_API void
+lockstep_options_init(lockstep_options *options)
+{
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+}
+
+static void
+on_message(void *user, LsTransportCall call, int64_t start_ns, int64_t end_ns,
+           const LsMessageCount *count)
+{
+    lockstep_context *context = user;
+    if (context->loop != NULL)
+        ls_loop_message(context->loop, call, start_ns, end_ns, count);
+}
+
+static void
+on_leave(void *user)
+{
+    ls_watcher_leave(((lockstep_context *)user)->watcher);
+}
+
+/* One survivor of each host speaks for it: its lowest rank that lives. */
+static bool
+is_spokesman(const LsWorld *world, int dead)
+{
+    int host = world->infos[world->rank].host, first = ls_world_leader(world, host);
+    if (first == dead)
+        first++;
+    while (world->infos[first].host != host)
+        first++;
+    return world->rank == first;
+}
+
+/* The watcher's thread. */
+static void
+on_lost(void *user, int rank)
+{
+    lockstep_context *context = user;
+    const LsRankInfo *info = &context->world->infos[rank];
+    char text[128];
+    snprintf(text, sizeof text, "rank %d (process %lld) has died", rank, (long long)info->pid);
+    ls_instrument_peer_lost(&context->instrument, info->job_rank, info->pid, text);
+    ls_queue_abandon(context->queue, LOCKSTEP_ERR_PEER_LOST, text);
+    pthread_mutex_lock(&context->lock);
+    context->lost = true;
+    pthread_cond_broadcast(&context->changed);
+    pthread_mutex_unlock(&context->lock);
+    if (is_spokesman(context->world, rank)) {
+        ls_instrument_say(text);
+        ls_instrument_recover(&context->instrument);
+    }
+}
+
+static void *
+run_thread(void *user)
+{
+    lockstep_context *context = user;
+    pthread_mutex_lock(&context->lock);
+    while (!context->started && !context->cancelled)
+        pthread_cond_wait(&context->changed, &context->lock);
+    bool cancelled = context->cancelled;
+    pthread_mutex_unlock(&context->lock);
+    if (!cancelled)
+        ls_loop_run(context->loop);
+    if (!cancelled)
+        ls_watcher_stop(context->watcher);
+    pthread_mutex_lock(&context->lock);
+    context->ended = true;
+    pthread_cond_broadcast(&context->changed);
+    pthread_mutex_unlock(&context->lock);
+    return NULL;
+}
+
+static void
+record_settings(lockstep_context *context)
+{
+    for (int id = 0; id < LS_N_SETTINGS; id++) {
+        char key[LS_SETTING_TEXT_MAX];
+        snprintf(key, sizeof key, "reduce.%s", ls_setting_name((LsSettingId)id));
+        ls_instrument_info(&context->instrument, key, context->settings.texts[id]);
+    }
+    ls_instrument_info(&context->instrument, "reduce.plane", context->plane->class->name);
+}
+
+/* What this rank needs beside its connection. On failure the rest is close_parts()'s. */
+static lockstep_status
+open_parts(lockstep_context *context)
+{
+    LsWorld *world = context->world;
+    const LsSettings *settings = &context->settings;
+    const LsControlClass *control = ls_control_find(settings->texts[LS_SETTING_CONTROL]);
+    const LsPlaneClass *plane = ls_plane_find(settings->texts[LS_SETTING_PLANE], world);
+    if (plane == NULL)
+        return LOCKSTEP_ERR_SETTINGS;
+    if (control == NULL)
+        return ls_fail(LOCKSTEP_ERR_SETTINGS, "setting control: there is no control '%s'",
+                       settings->texts[LS_SETTING_CONTROL]);
+    lockstep_status status = plane->open(world, &context->plane);
+    if (status != LOCKSTEP_OK)
+        return status;
+    context->queue = ls_queue_new(world->rank, &context->instrument);
+    if (context->queue == NULL)
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
+    LsExecutorConfig executor = {context->queue, &context->instrument, world, context->plane,
+                                 settings->numbers[LS_SETTING_FUSION_THRESHOLD_BYTES]};
+    context->executor = ls_executor_new(&executor);
+    if (context->executor == NULL)
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory for a fusion buffer of %s bytes",
+                       settings->texts[LS_SETTING_FUSION_THRESHOLD_BYTES]);
+    LsLoopConfig loop = {.queue = context->queue,
+                         .instrument = &context->instrument,
+                         .world = world,
+                         .transport = context->transport,
+                         .executor = context->executor,
+                         .class = control,
+                         .settings = settings,
+                         .leave = on_leave,
+                         .user = context};
+    context->loop = ls_loop_new(&loop);
+    if (context->loop == NULL)
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
+    if (pthread_create(&context->thread, NULL, run_thread, context) != 0)
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "no thread could be started for communication");
+    context->threaded = true;
+    return LOCKSTEP_OK;
+}
+
+static void
+close_parts(lockstep_context *context)
+{
+    if (context->threaded) {
+        pthread_mutex_lock(&context->lock);
+        context->cancelled = true;
+        pthread_cond_broadcast(&context->changed);
+        pthread_mutex_unlock(&context->lock);
+        pthread_join(context->thread, NULL);
+    }
+    if (context->watcher != NULL)
+        ls_watcher_close(context->watcher);
+    if (context->loop != NULL)
+        ls_loop_free(context->loop);
+    if (context->executor != NULL)
+        ls_executor_free(context->executor);
+    if (context->queue != NULL)
+        ls_queue_free(context->queue);
+    if (context->plane != NULL)
+        context->plane->class->close(context->plane);
+    if (context->transport != NULL)
+        context->transport->class->close(context->transport);
+    if (context->world != NULL)
+        context->world->class->close(context->world);
+    ls_instrument_close(&context->instrument);
+    pthread_cond_destroy(&context->changed);
+    pthread_mutex_destroy(&context->lock);
+    free(context);
+}
+
+/* From the connection to the agreement that all ranks have all they need. */
+static lockstep_status
+join_ranks(lockstep_context *context, const lockstep_options *options)
+{
+    lockstep_status local = ls_settings_load(options->settings, &context->settings);
+    lockstep_status status = ls_world_open(options, &context->world);
+    if (status != LOCKSTEP_OK)
+        return status;
+    LsTransportEvents events = {on_message, context};
+    context->transport = context->world->class->transport(context->world, &events);
+    if (context->transport == NULL)
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
+    status = ls_agree_settings(context->transport, &context->settings, local);
+    if (status != LOCKSTEP_OK)
+        return status;
+    const char *host = context->settings.texts[LS_SETTING_HOST];
+    status = ls_world_meet(context->world, context->transport, host[0] != '\0' ? host : NULL);
+    if (status != LOCKSTEP_OK)
+        return status;
+    status = ls_agree(context->transport, open_parts(context));
+    if (status != LOCKSTEP_OK)
+        return status;
+    LsWatcherConfig watcher = {.world = context->world,
+                               .transport = context->transport,
+                               .method =
+                                   (LsWatcherMethod)context->settings.numbers[LS_SETTING_WATCHER],
+                               .lost = on_lost,
+                               .user = context};
+    status = ls_watcher_open(&watcher, &context->watcher);
+    return ls_agree(context->transport, status);
+}
+
+LOCKSTEP_API lockstep_status
+lockstep_init(const lockstep_options *options, lockstep_context **ret_context)
+{
+    lockstep_options defaults;
+    lockstep_options_init(&defaults);
+    if (ret_context == NULL)
+        return ls_fail(LOCKSTEP_ERR_ARGUMENT, "lockstep_init: ret_context is NULL");
+    *ret_context = NULL;
+    if (options != NULL && options->size < sizeof defaults)
+        return ls_fail(LOCKSTEP_ERR_ARGUMENT,
+                       "lockstep_init: options->size is %zu, which is less than the %zu of "
+                       "lockstep_options",
+                       options->size, sizeof defaults);
+    if (options == NULL)
+        options = &defaults;
+    lockstep_context *context = calloc(1, sizeof *context);
+    if (context == NULL)
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
+    pthread_mutex_init(&context->lock, NULL);
+    pthread_cond_init(&context->changed, NULL);
+    lockstep_status status = join_ranks(context, options);
+    if (status != LOCKSTEP_OK) {
+        close_parts(context);
+        return status;
+    }
+    const LsWorld *world = context->world;
+    ls_instrument_open(&context->instrument, options->run);
+    context->instrument.communicator = world->communicator;
+    ls_instrument_rank(&context->instrument, world->job_rank, world->job_ranks, world->local_rank);
+    record_settings(context);
+    ls_watcher_start(context->watcher);
+    pthread_mutex_lock(&context->lock);
+    context->started = true;
+    pthread_cond_broadcast(&context->changed);
+    pthread_mutex_unlock(&context->lock);
+    *ret_context = context;
+    return LOCKSTEP_OK;
+}
+
+LOCKSTEP_API lockstep_status
+lockstep_shutdown(lockstep_context *context)
+{
+    if (context == NULL)
+        return ls_fail(LOCKSTEP_ERR_ARGUMENT, "lockstep_shutdown: context is NULL");
+    ls_queue_leave(context->queue);
+    pthread_mutex_lock(&context->lock);
+    while (!context->ended && !context->lost)
+        pthread_cond_wait(&context->changed, &context->lock);
+    bool lost = context->lost;
+    pthread_mutex_unlock(&context->lock);
+    if (!lost) {
+        close_parts(context);
+        return LOCKSTEP_OK;
+    }
+    pthread_detach(context->thread);
+    ls_instrument_close(&context->instrument);
+    return ls_fail(LOCKSTEP_ERR_PEER_LOST,
+                   "a rank has died: MPI is left as it is, exit without MPI_Finalize");
+}
+
+LOCKSTEP_API int
+lockstep_rank(const lockstep_context *context)
+{
+    return context->world->rank;
+}
+
+LOCKSTEP_API int
+lockstep_size(const lockstep_context *context)
+{
+    return context->world->ranks;
+}
+
+LOCKSTEP_API int
+lockstep_local_rank(const lockstep_context *context)
+{
+    return context->world->local_rank;
+}
+
+LOCKSTEP_API int
+lockstep_local_size(const lockstep_context *context)
+{
+    return context->world->local_ranks;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/context.h: all that one lockstep_init() makes. Only context.c and submit.c look inside.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "reduce/execute.h"
+#include "reduce/instrument.h"
+#include "reduce/loop.h"
+#include "reduce/queue.h"
+#include "reduce/settings.h"
+#include "reduce/watcher.h"
+#include "reduce/world.h"
+
+struct lockstep_context {
+    LsSettings settings;
+    LsInstrument instrument;
+    LsWorld *world;
+    LsTransport *transport;
+    LsPlane *plane;
+    LsQueue *queue;
+    LsExecutor *executor;
+    LsLoop *loop;
+    LsWatcher *watcher;
+    pthread_t thread; /* runs the loop */
+    bool threaded;
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    bool started, cancelled; /* the thread may begin, or must not */
+    bool ended;              /* the loop has returned */
+    bool lost;               /* a rank died */
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/names.h: every tensor name that this rank has submitted, with what is kept of it.
+ *
+ * A training program has few names and uses each in every step, so a name once seen stays: its
+ * count of submissions, its id in the trace, and the entry that is on its way, if one is. No lock:
+ * the queue's holds.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct LsEntry;
+
+typedef struct LsName {
+    struct LsName *next; /* in its bucket */
+    struct LsEntry *on_way;
+    int64_t submissions;
+    uint32_t record_name;
+    uint32_t hash;
+    char text[];
+} LsName;
+
+typedef struct LsNames {
+    LsName **buckets; /* owned; a power of two of them, or none */
+    size_t n, n_buckets;
+} LsNames;
+
+/* NULL: never seen. */
+LsName *ls_names_find(const LsNames *names, const char *text);
+/* Found or added; NULL: out of memory. */
+LsName *ls_names_add(LsNames *names, const char *text);
+void ls_names_clear(LsNames *names);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/plane.c: the table of planes.
+ */
+#include "reduce/plane.h"
+
+#include <string.h>
+
+#include "reduce/failure.h"
+#include "reduce/world.h"
+
+/* In the order in which "auto" tries them. */
+static const LsPlaneClass *const classes[] = {
+    &ls_plane_self,
+#if LS_HAVE_MPI
+    &ls_plane_mpi,
+#endif
+};
+
+const LsPlaneClass *
+ls_plane_find(const char *name, const LsWorld *world)
+{
+    bool automatic = strcmp(name, "auto") == 0;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        bool named = automatic || strcmp(classes[i]->name, name) == 0;
+        if (named && classes[i]->fits(world))
+            return classes[i];
+        if (named && !automatic) {
+            ls_fail(LOCKSTEP_ERR_SETTINGS,
+                    "setting plane: '%s' does not work for %d ranks in a %s world", name,
+                    world->ranks, world->class->name);
+            return NULL;
+        }
+    }
+    ls_fail(LOCKSTEP_ERR_SETTINGS, "setting plane: this library has no plane '%s'", name);
+    return NULL;
+}

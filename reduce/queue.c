@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/queue.c: names, entries, requests and handles behind one lock.
+ *
+ * A name is free again before its callback runs, so that a callback can submit it anew; the handle
+ * is done after the callback, so that a waiter may free what the callback uses.
+ */
+#include "reduce/queue.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "reduce/failure.h"
+#include "reduce/handle.h"
+#include "reduce/names.h"
+
+struct LsQueue {
+    pthread_mutex_t lock;
+    pthread_cond_t work; /* something for the communication thread */
+    pthread_cond_t done; /* handles are done, or the last waiter is gone */
+    LsNames names;
+    LsHandles handles;
+    LsRequestList waiting;
+    LsEntry *first; /* on their way */
+    size_t on_way;
+    int waiters;
+    bool leaving, ended;
+    uint64_t wakes;
+    lockstep_status end_status;
+    char end_text[LS_FAILURE_TEXT_MAX];
+    int rank;
+    LsInstrument *instrument; /* borrowed */
+};
+
+LsQueue *
+ls_queue_new(int rank, LsInstrument *instrument)
+{
+    LsQueue *queue = calloc(1, sizeof *queue);
+    pthread_condattr_t monotonic;
+    if (queue == NULL)
+        return NULL;
+    queue->rank = rank;
+    queue->instrument = instrument;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->work, &monotonic);
+    pthread_cond_init(&queue->done, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return queue;
+}
+
+void
+ls_queue_free(LsQueue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    while (queue->waiters > 0)
+        pthread_cond_wait(&queue->done, &queue->lock);
+    pthread_mutex_unlock(&queue->lock);
+    ls_request_list_clear(&queue->waiting);
+    ls_handles_clear(&queue->handles);
+    ls_names_clear(&queue->names);
+    pthread_cond_destroy(&queue->done);
+    pthread_cond_destroy(&queue->work);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
+}
+
+static void
+link_entry(LsQueue *queue, LsEntry *entry)
+{
+    entry->previous = NULL;
+    entry->next = queue->first;
+    if (queue->first != NULL)
+        queue->first->previous = entry;
+    queue->first = entry;
+    queue->on_way++;
+    entry->name->on_way = entry;
+}
+
+static void
+unlink_entry(LsQueue *queue, LsEntry *entry)
+{
+    if (entry->previous != NULL)
+        entry->previous->next = entry->next;
+    else
+        queue->first = entry->next;
+    if (entry->next != NULL)
+        entry->next->previous = entry->previous;
+    queue->on_way--;
+    entry->name->on_way = NULL;
+}
+
+static bool
+fill_request(LsRequest *request, int rank, const lockstep_tensor *tensor, const LsWork *work)
+{
+    int ndim = tensor->shape != NULL ? tensor->ndim : 1;
+    const int64_t *shape = tensor->shape != NULL ? tensor->shape : &tensor->count;
+    *request = (LsRequest){.rank = rank,
+                           .operation = work->operation,
+                           .dtype = (uint8_t)tensor->dtype,
+                           .reduction = work->reduction,
+                           .root = work->root,
+                           .name = strdup(tensor->name),
+                           .shape = calloc((size_t)ndim + 1, sizeof *shape),
+                           .ndim = ndim};
+    if (request->name == NULL || request->shape == NULL)
+        return false;
+    for (int i = 0; i < ndim; i++)
+        request->shape[i] = shape[i];
+    return true;
+}
+
+/* Under the lock. Takes request and entry on success. */
+static lockstep_status
+insert(LsQueue *queue, LsEntry *entry, LsRequest *request)
+{
+    if (queue->ended)
+        return ls_fail(queue->end_status, "tensor %s: %s", request->name, queue->end_text);
+    if (queue->leaving)
+        return ls_fail(LOCKSTEP_ERR_SHUT_DOWN, "tensor %s: this rank is shutting down",
+                       request->name);
+    entry->name = ls_names_add(&queue->names, request->name);
+    if (entry->name == NULL)
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "tensor %s: out of memory", request->name);
+    if (entry->name->on_way != NULL)
+        return ls_fail(LOCKSTEP_ERR_DUPLICATE,
+                       "tensor %s: an earlier submission of this name is still on its way on rank "
+                       "%d",
+                       request->name, queue->rank);
+    if (!ls_handles_add(&queue->handles, &entry->handle))
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "tensor %s: out of memory", request->name);
+    if (entry->name->record_name == 0)
+        ls_instrument_name(queue->instrument, entry->name->text, &entry->name->record_name);
+    entry->record_name = entry->name->record_name;
+    entry->occurrence = entry->name->submissions;
+    if (!ls_request_list_take(&queue->waiting, request)) {
+        ls_handles_remove(&queue->handles, entry->handle);
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "tensor %s: out of memory", entry->name->text);
+    }
+    entry->name->submissions++;
+    link_entry(queue, entry);
+    pthread_cond_signal(&queue->work);
+    return LOCKSTEP_OK;
+}
+
+lockstep_status
+ls_queue_submit(LsQueue *queue, const lockstep_tensor *tensor, const LsWork *work,
+                lockstep_handle *ret_handle)
+{
+    int64_t now = ls_instrument_now();
+    int64_t bytes = tensor->count * (int64_t)ls_dtype_bytes((uint8_t)tensor->dtype);
+    int64_t code = ls_instrument_code(work->operation, tensor->dtype, work->reduction);
+    LsRequest request = {0};
+    LsEntry *entry = malloc(sizeof *entry);
+    lockstep_status status = LOCKSTEP_ERR_NO_MEMORY;
+    if (entry == NULL || !fill_request(&request, queue->rank, tensor, work)) {
+        ls_fail(status, "tensor %s: out of memory", tensor->name);
+        goto err_free;
+    }
+    *entry = (LsEntry){.input = tensor->input,
+                       .output = tensor->output,
+                       .count = tensor->count,
+                       .dtype = tensor->dtype,
+                       .forget = ret_handle == NULL,
+                       .callback = tensor->callback,
+                       .user = tensor->user};
+
+    pthread_mutex_lock(&queue->lock);
+    status = insert(queue, entry, &request);
+    /* The entry may be done and gone as soon as the lock is. */
+    lockstep_handle handle = entry->handle;
+    uint32_t record_name = entry->record_name;
+    int64_t occurrence = entry->occurrence;
+    pthread_mutex_unlock(&queue->lock);
+    if (status != LOCKSTEP_OK)
+        goto err_free;
+    ls_instrument_submit(queue->instrument, record_name, now, occurrence, bytes, code);
+    if (ret_handle != NULL)
+        *ret_handle = handle;
+    return LOCKSTEP_OK;
+
+err_free:
+    ls_request_clear(&request);
+    free(entry);
+    return status;
+}
+
+static struct timespec
+deadline_in(int timeout_ms)
+{
+    struct timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += timeout_ms / 1000;
+    deadline.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    if (deadline.tv_nsec >= 1000000000) {
+        deadline.tv_sec++;
+        deadline.tv_nsec -= 1000000000;
+    }
+    return deadline;
+}
+
+/* Under the lock: waits until the handle is done. NULL: there is no such handle, or *late. */
+static const LsHandleSlot *
+await(LsQueue *queue, lockstep_handle handle, int timeout_ms, bool *late)
+{
+    struct timespec deadline = timeout_ms > 0 ? deadline_in(timeout_ms) : (struct timespec){0, 0};
+    const LsHandleSlot *slot = ls_handles_find(&queue->handles, handle);
+    while (slot != NULL && !slot->done) {
+        if (timeout_ms < 0) {
+            pthread_cond_wait(&queue->done, &queue->lock);
+        } else if (timeout_ms == 0 || *late) {
+            *late = true;
+            return NULL;
+        } else if (pthread_cond_timedwait(&queue->done, &queue->lock, &deadline) == ETIMEDOUT) {
+            *late = true; /* looks once more */
+        }
+        slot = ls_handles_find(&queue->handles, handle);
+    }
+    *late = false;
+    return slot;
+}
+
+lockstep_status
+ls_queue_wait(LsQueue *queue, lockstep_handle handle, int timeout_ms)
+{
+    bool late = false;
+    lockstep_status status;
+    pthread_mutex_lock(&queue->lock);
+    queue->waiters++;
+    const LsHandleSlot *slot = await(queue, handle, timeout_ms, &late);
+    if (slot != NULL) {
+        status = slot->status;
+        if (status < 0)
+            ls_fail(status, "%s", slot->text != NULL ? slot->text : lockstep_status_text(status));
+        ls_handles_remove(&queue->handles, handle);
+    } else if (late) {
+        status = LOCKSTEP_IN_PROGRESS;
+    } else {
+        status = ls_fail(LOCKSTEP_ERR_ARGUMENT,
+                         "handle %llu: there is no such handle, or it was waited for already",
+                         (unsigned long long)handle);
+    }
+    queue->waiters--;
+    if (queue->waiters == 0)
+        pthread_cond_broadcast(&queue->done);
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}
+
+void
+ls_queue_leave(LsQueue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->leaving = true;
+    queue->wakes++;
+    pthread_cond_signal(&queue->work);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+LsQueueState
+ls_queue_state(LsQueue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    LsQueueState state = {.waiting = queue->waiting.n,
+                          .on_way = queue->on_way,
+                          .leaving = queue->leaving,
+                          .ended = queue->ended,
+                          .wakes = queue->wakes};
+    pthread_mutex_unlock(&queue->lock);
+    return state;
+}
+
+void
+ls_queue_take(LsQueue *queue, LsRequestList *list)
+{
+    pthread_mutex_lock(&queue->lock);
+    LsRequestList empty = *list;
+    *list = queue->waiting;
+    queue->waiting = empty;
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void
+ls_queue_sleep(LsQueue *queue, const LsQueueState *state, int64_t deadline_ns,
+               bool wake_on_submission)
+{
+    struct timespec deadline = {deadline_ns / 1000000000, deadline_ns % 1000000000};
+    int result = 0;
+    pthread_mutex_lock(&queue->lock);
+    while (result != ETIMEDOUT && queue->wakes == state->wakes && !queue->ended &&
+           !(wake_on_submission && queue->waiting.n > 0))
+        result = pthread_cond_timedwait(&queue->work, &queue->lock, &deadline);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+LsEntry *
+ls_queue_find(LsQueue *queue, const char *name)
+{
+    pthread_mutex_lock(&queue->lock);
+    LsName *found = ls_names_find(&queue->names, name);
+    LsEntry *entry = found != NULL ? found->on_way : NULL;
+    pthread_mutex_unlock(&queue->lock);
+    return entry;
+}
+
+/* Outside the lock, for an entry that is no longer on its way: callback, then handle. */
+static void
+complete(LsQueue *queue, LsEntry *entry, int64_t buffer, lockstep_status status, const char *text)
+{
+    const char *sentence = status < 0 && text != NULL ? text : "";
+    ls_instrument_done(queue->instrument, entry->record_name, entry->occurrence, buffer, status);
+    if (entry->callback != NULL)
+        entry->callback(status, sentence, entry->user);
+    pthread_mutex_lock(&queue->lock);
+    if (entry->forget)
+        ls_handles_remove(&queue->handles, entry->handle);
+    else
+        ls_handles_finish(&queue->handles, entry->handle, status, status < 0 ? sentence : NULL);
+    pthread_cond_broadcast(&queue->done);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void
+ls_queue_finish(LsQueue *queue, LsEntry *entry, int64_t buffer, lockstep_status status,
+                const char *text)
+{
+    pthread_mutex_lock(&queue->lock);
+    bool abandoned = entry->finished;
+    if (!abandoned) {
+        entry->finished = true;
+        unlink_entry(queue, entry);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (abandoned)
+        return;
+    complete(queue, entry, buffer, status, text);
+    free(entry);
+}
+
+/* Sets the end and returns the list of what was on its way; NULL also where it was set before. */
+static LsEntry *
+end(LsQueue *queue, lockstep_status status, const char *text)
+{
+    LsEntry *left = NULL;
+    LsRequestList dropped = {0};
+    pthread_mutex_lock(&queue->lock);
+    if (!queue->ended) {
+        queue->ended = true;
+        queue->end_status = status;
+        snprintf(queue->end_text, sizeof queue->end_text, "%s", text);
+        left = queue->first;
+        queue->first = NULL;
+        queue->on_way = 0;
+        dropped = queue->waiting;
+        queue->waiting = (LsRequestList){0};
+        for (LsEntry *entry = left; entry != NULL; entry = entry->next) {
+            entry->finished = true;
+            entry->name->on_way = NULL;
+        }
+    }
+    pthread_cond_broadcast(&queue->work);
+    pthread_mutex_unlock(&queue->lock);
+    ls_request_list_clear(&dropped);
+    return left;
+}
+
+static void
+fail_list(LsQueue *queue, LsEntry *left, bool dispose)
+{
+    for (LsEntry *entry = left, *next; entry != NULL; entry = next) {
+        char text[LS_FAILURE_TEXT_MAX + 128];
+        next = entry->next;
+        snprintf(text, sizeof text, "tensor %.100s: %s", entry->name->text, queue->end_text);
+        complete(queue, entry, -1, queue->end_status, text);
+        if (dispose)
+            free(entry);
+    }
+}
+
+void
+ls_queue_abandon(LsQueue *queue, lockstep_status status, const char *text)
+{
+    fail_list(queue, end(queue, status, text), false);
+}
+
+void
+ls_queue_close(LsQueue *queue, lockstep_status status, const char *text)
+{
+    fail_list(queue, end(queue, status, text), true);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/queue.h: what was submitted and is not done yet; where the program's threads and the
+ * communication thread meet.
+ *
+ * One lock, held for moments and never during a callback. A name is on its way at most once; its
+ * submissions are counted. Requests wait in order of submission until the communication thread
+ * takes them for the next cycle. Ends in one of two ways: close (in order: all that is left fails,
+ * from the communication thread) or abandon (a rank died: all fails at once, from the watcher,
+ * while the communication thread may still be inside a collective with the tensors' memory).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "reduce/instrument.h"
+#include "reduce/lockstep.h"
+#include "reduce/message.h"
+
+typedef struct LsQueue LsQueue;
+
+/* A tensor on its way. Read only outside the queue. */
+typedef struct LsEntry {
+    struct LsEntry *next, *previous; /* of those on their way */
+    struct LsName *name;
+    const void *input;
+    void *output;
+    int64_t count;
+    lockstep_dtype dtype;
+    lockstep_handle handle;
+    bool forget; /* nobody holds the handle */
+    bool finished;
+    lockstep_callback callback;
+    void *user;
+    int64_t occurrence;
+    uint32_t record_name;
+} LsEntry;
+
+/* What is asked of the tensor; operation: LsOperation. */
+typedef struct LsWork {
+    uint8_t operation, reduction;
+    int root;
+} LsWork;
+
+typedef struct LsQueueState {
+    size_t waiting; /* requests not taken yet */
+    size_t on_way;  /* tensors not done, waiting ones included */
+    bool leaving;   /* ls_queue_leave() was called */
+    bool ended;     /* closed or abandoned */
+    uint64_t wakes; /* for ls_queue_sleep() */
+} LsQueueState;
+
+/* instrument is borrowed. NULL: out of memory. */
+LsQueue *ls_queue_new(int rank, LsInstrument *instrument);
+/* After the last call of every other function; waits for threads still inside ls_queue_wait(). */
+void ls_queue_free(LsQueue *queue);
+
+/* Any thread: */
+lockstep_status ls_queue_submit(LsQueue *queue, const lockstep_tensor *tensor, const LsWork *work,
+                                lockstep_handle *ret_handle);
+lockstep_status ls_queue_wait(LsQueue *queue, lockstep_handle handle, int timeout_ms);
+/* This rank wants to leave: wakes the communication thread. */
+void ls_queue_leave(LsQueue *queue);
+LsQueueState ls_queue_state(LsQueue *queue);
+/* All that is on its way and all that comes fails with this; frees nothing. Also the waiting
+ * requests are dropped. Once; what comes after another end does nothing. */
+void ls_queue_abandon(LsQueue *queue, lockstep_status status, const char *text);
+
+/* The communication thread: */
+/* Moves what waits into the list, which is empty. */
+void ls_queue_take(LsQueue *queue, LsRequestList *list);
+/* Until the deadline (CLOCK_MONOTONIC), an end, a leave after `state` was read, or, with
+ * wake_on_submission, a request that waits. */
+void ls_queue_sleep(LsQueue *queue, const LsQueueState *state, int64_t deadline_ns,
+                    bool wake_on_submission);
+/* NULL: no such tensor is on its way here. */
+LsEntry *ls_queue_find(LsQueue *queue, const char *name);
+/* The tensor is done: frees it after the callback. buffer: for the record, -1: none. */
+void ls_queue_finish(LsQueue *queue, LsEntry *entry, int64_t buffer, lockstep_status status,
+                     const char *text);
+/* As abandon, but what it fails is freed. */
+void ls_queue_close(LsQueue *queue, lockstep_status status, const char *text);

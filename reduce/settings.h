@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/settings.h: the values of settings.def that hold in one context.
+ *
+ * A value is its default, over that Horovod's variable, over that LOCKSTEP_<NAME>, over that the
+ * text in lockstep_options. Values that must be equal on all ranks are compared through their
+ * digest first, and as text where that differs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reduce/lockstep.h"
+
+typedef enum LsSettingId {
+#define LS_SETTING(SYMBOL, ...) LS_SETTING_##SYMBOL,
+#include "reduce/settings.def"
+#undef LS_SETTING
+    LS_N_SETTINGS
+} LsSettingId;
+
+#define LS_SETTING_TEXT_MAX 64
+
+typedef struct LsSettings {
+    int64_t numbers[LS_N_SETTINGS];                 /* ns, bytes, index of the choice; TEXT: 0 */
+    char texts[LS_N_SETTINGS][LS_SETTING_TEXT_MAX]; /* as it was given */
+} LsSettings;
+
+typedef enum LsCycleStart { LS_CYCLE_EVENT, LS_CYCLE_CLOCK } LsCycleStart;
+typedef enum LsWatcherMethod { LS_WATCHER_AUTO, LS_WATCHER_POLL, LS_WATCHER_OFF } LsWatcherMethod;
+
+const char *ls_setting_name(LsSettingId id);
+
+/* Reads defaults, environment and the text ("name=value;name=value", NULL: none). On failure the
+ * sentence says which setting, which value, and what was expected. */
+lockstep_status ls_settings_load(const char *text, LsSettings *ret_settings);
+
+/* Of all settings that must agree; equal values give equal digests on every machine. */
+uint64_t ls_settings_digest(const LsSettings *settings);
+
+/* The first setting that must agree and does not; LS_N_SETTINGS if all do. */
+LsSettingId ls_settings_differ(const LsSettings *a, const LsSettings *b);

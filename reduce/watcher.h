@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/watcher.h: notices that a rank has died, which MPI does not tell.
+ *
+ * Under Open MPI 4.1 a collective with a dead rank blocks for ever, without an error (facts/cuda.md
+ * 8.4). So a thread waits for the deaths of all ranks of its host, and, between hosts, host leaders
+ * hold a socket to the next one and pass on what they learn.
+ */
+#pragma once
+
+#include "reduce/settings.h"
+#include "reduce/world.h"
+
+typedef struct LsWatcher LsWatcher;
+
+typedef struct LsWatcherConfig {
+    LsWorld *world;         /* borrowed */
+    LsTransport *transport; /* used by open only */
+    LsWatcherMethod method;
+    /* Once, from the watcher's thread: this rank is dead. */
+    void (*lost)(void *user, int rank);
+    void *user;
+} LsWatcherConfig;
+
+/* Collective. Where a rank cannot be watched, says so and goes on. */
+lockstep_status ls_watcher_open(const LsWatcherConfig *config, LsWatcher **ret_watcher);
+/* All ranks have a context. */
+void ls_watcher_start(LsWatcher *watcher);
+/* All ranks have agreed to leave: from now on a rank may end, and only if stop does not follow
+ * within a second is an end taken for a death. Any thread. */
+void ls_watcher_leave(LsWatcher *watcher);
+/* The loop has ended: no end matters any more. Any thread. */
+void ls_watcher_stop(LsWatcher *watcher);
+/* Not from lost(). */
+void ls_watcher_close(LsWatcher *watcher);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/world-mpi.h: the communicator behind a world, for the files that speak MPI.
+ */
+#pragma once
+
+#include <mpi.h>
+
+#include "reduce/world.h"
+
+/* The context's own duplicate. */
+MPI_Comm ls_world_mpi_communicator(const LsWorld *world);
+
+/* LOCKSTEP_OK, or LOCKSTEP_ERR_MPI with MPI's own words. call: "MPI_Bcast". */
+lockstep_status ls_mpi_check(int result, const char *call);
+
+LsTransport *ls_transport_mpi_new(MPI_Comm communicator, const LsTransportEvents *events);
