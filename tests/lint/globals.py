@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""globals.py BUILD: no mutable variables at file scope, except those listed here with their reason.
+
+Read from the symbol tables of the object files, not from the text: what lies in a writable section
+(but .data.rel.ro, which is constant after relocation) is state that outlives a call.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+# file: {variable: reason}; "*" allows any in that file.
+ALLOWED = {
+    'src/merge/identity.c': {'regex': 'compiled once, read by all'},
+    'src/format/crc32c.c': {'filled': 'the table below is there', 'tables': 'made once, read by all'},
+}
+# What GObject's and GLib's own macros define.
+MACHINERY = re.compile(r'^q\.\d+$|(_type_id|_parent_class|_private_offset|_quark|_once|_type)(__once|__volatile)?'
+                       r'(\.\d+)?$|^(static_)?(g_)?(once_init|resource)')
+# What a sanitizer, the compiler or coverage adds.
+COMPILER = re.compile(r'^(__|\.L|_\.|completed\.)')
+WRITABLE = re.compile(r'^\.(data|bss|tdata|tbss)(?!\.rel\.ro)')
+
+
+def get_source(build, path):
+    """src/base/libbase.a.p/progress.c.o -> src/base/progress.c"""
+    parts = path.relative_to(build).parts
+    folder = '/'.join(part for part in parts[:-1] if not part.endswith('.p'))
+    return f'{folder}/{parts[-1][:-2]}'
+
+
+def readelf(path, *arguments):
+    return subprocess.run(['readelf', '-W', *arguments, str(path)], capture_output=True, text=True,
+                          check=True, env={'LC_ALL': 'C', 'PATH': '/usr/bin:/bin'}).stdout
+
+
+def get_sections(path):
+    sections = {}
+    for match in re.finditer(r'^\s*\[\s*(\d+)\]\s+(\S+)', readelf(path, '-S'), re.MULTILINE):
+        sections[match.group(1)] = match.group(2)
+    return sections
+
+
+def get_variables(path):
+    sections = get_sections(path)
+    for line in readelf(path, '-s').splitlines():
+        fields = line.split()
+        if len(fields) < 8 or fields[3] not in ('OBJECT', 'TLS'):
+            continue
+        if fields[6] == 'COM' or WRITABLE.match(sections.get(fields[6], '')):
+            yield fields[7]
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    faults, files, unused = [], 0, {(f, v) for f, names in ALLOWED.items() for v in names}
+    for top in ('src', 'reduce', 'ui', 'tracer'):
+        for path in sorted((build / top).rglob('*.c.o')):
+            source = get_source(build, path)
+            files += 1
+            for name in get_variables(path):
+                plain = re.sub(r'\.\d+$', '', name)
+                allowed = ALLOWED.get(source, {})
+                if plain in allowed or '*' in allowed:
+                    unused -= {(source, plain), (source, '*')}
+                elif not COMPILER.match(name) and not (MACHINERY.search(name)):
+                    faults.append(f'{source}: "{plain}" is mutable: let the state travel in an '
+                                  'argument, or list it in tests/lint/globals.py with its reason')
+    for fault in faults:
+        print(fault)
+    for source, name in sorted(unused):
+        print(f'note: {source}: "{name}" is allowed and not there')
+    print(f'{files} objects, {len(faults)} faults')
+    return 1 if faults or files == 0 else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
