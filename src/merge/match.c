@@ -213,13 +213,14 @@ fits(const Match *match, const Item *items, size_t n, const Item *item)
 
     for (size_t i = 0; i < n; i++) {
         const LsCall *other = &match->calls[items[i].call];
-        int64_t slack_ns = get_slack_ns(match, &items[i], item);
+        int64_t slack_ns;
 
         if (items[i].rank == item->rank || items[i].what != item->what ||
             match->ranks[items[i].rank].rank == match->ranks[item->rank].rank ||
             match->ranks[items[i].rank].clock_method == LS_CLOCK_NONE ||
             match->ranks[item->rank].clock_method == LS_CLOCK_NONE)
             return false;
+        slack_ns = get_slack_ns(match, &items[i], item);
         if (call->operation == LS_OPERATION_BROADCAST || call->operation == LS_OPERATION_REDUCE)
             slack_ns += APART_MAX_NS;
         if (call->start_ns > items[i].end_ns + slack_ns ||
