@@ -33,15 +33,23 @@ LS_CAPTURE_API void ls_recorder_set_info(const char *key, const char *value);
 /* A name for the calling thread's track. */
 LS_CAPTURE_API void ls_recorder_set_thread_name(const char *name);
 
-/* The id of a text, the same for the same text; 0 when not recording or out of memory. Takes a lock:
- * keep the id. Any thread. */
+/* The id of a text, the same for the same text; 0 when not recording or out of memory. Takes a
+ * lock: keep the id. Any thread. */
 LS_CAPTURE_API uint32_t ls_recorder_name(const char *text);
-/* Puts a record into the calling thread's ring. Never blocks; a full ring drops and counts. */
+/* The calling thread's ring is 1 MB, not 64 KB: for bursts. Before its first record. */
+LS_CAPTURE_API void ls_recorder_expect_bursts(void);
+/* Puts a record into the calling thread's ring. Never blocks; a full ring drops and counts.
+ * Not from a signal handler. */
 LS_CAPTURE_API void ls_recorder_write(const LsRecord *record);
 /* CLOCK_MONOTONIC in ns. */
 LS_CAPTURE_API int64_t ls_recorder_now(void);
 /* A sentence about the recording: into the trace, and to standard error once (never again for the
  * same text). severity 0 note (trace only), 1 warning, 2 error. */
 LS_CAPTURE_API void ls_recorder_notice(int severity, const char *text);
-/* Drains now; returns when all that was written before is in the file. For tests and checkpoints. */
+/* Drains now; returns when all that was written before is in the file. For tests and checkpoints.
+ */
 LS_CAPTURE_API void ls_recorder_flush(void);
+/* Writes what dead processes of the run folder (NULL: the one being recorded into) left in this
+ * host's memory into their files. Safe at any time, from any process of the host, and again; a live
+ * process's is never touched. Not from a thread that may not wait for a disk. */
+LS_CAPTURE_API LsStatus ls_recorder_recover(const char *folder);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * capture/recorder-private.h: what recorder.c (opening and closing), thread.c (records) and words.c
+ * (names, facts, notices) share.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "capture/area.h"
+#include "capture/drain.h"
+#include "capture/gate.h"
+#include "capture/identity.h"
+#include "capture/names.h"
+#include "capture/recorder.h"
+#include "capture/settings.h"
+
+typedef struct LsRecorder {
+    pthread_mutex_t lock;      /* opening, closing, handing out rings */
+    pthread_mutex_t word_lock; /* the recorder's own ring */
+    int opens;
+    int pid;                /* whose state this is; another in a forked child that no handler saw */
+    uint32_t lives;         /* openings so far */
+    bool is_stuck;          /* a drain thread never ended: no opening any more */
+    _Atomic bool has_tried; /* a mark has tried to open */
+    _Atomic uint32_t notices[64]; /* hashes of what was said on standard error */
+    LsRing *words;                /* ring of the process itself; NULL: none */
+    LsSettings settings;
+    LsIdentity identity;
+    LsArea area;
+    LsNames names;
+    LsDrain drain;
+} LsRecorder;
+extern LsRecorder ls_recorder;
+
+/* Opens on behalf of marks, once in the life of a process, if the environment names a folder. */
+void ls_recorder_open_for_marks(void);
+
+/* Prepares the key whose destructor gives rings back. */
+void ls_thread_open(void);
+
+/* A record of the process itself. Any thread. */
+void ls_words_add(const LsRecord *record);
+void ls_words_notice(int severity, const char *text);
+/* Remembers which file standard error is: a later one under its number is the host's own. */
+void ls_words_open(void);

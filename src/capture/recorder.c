@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening and closing the one recorder of a process, and what must happen when the process forks or
+ * ends.
+ */
+#include "capture/recorder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "capture/clock.h"
+#include "capture/process.h"
+#include "capture/recorder-private.h"
+#include "capture/recover.h"
+#include "capture/writer.h"
+
+#define SECOND         INT64_C(1000000000)
+#define CLOSE_TIMEOUT  (10 * SECOND)
+#define EXIT_TIMEOUT   (2 * SECOND)
+#define FLUSH_TIMEOUT  (10 * SECOND)
+#define FILE_BLOCK_MIN (64u << 10)
+
+LsRecorder ls_recorder = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                          .word_lock = PTHREAD_MUTEX_INITIALIZER,
+                          .names = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+
+/* -- Opening -- */
+
+static void
+turn_off(void)
+{
+    atomic_store(&ls_gate->life, 0);
+}
+
+static void
+describe_owner(LsAreaHeader *owner)
+{
+    const LsSettings *settings = &ls_recorder.settings;
+    const LsIdentity *identity = &ls_recorder.identity;
+    owner->pid = (uint32_t)getpid();
+    owner->start_ticks = ls_process_start_ticks(owner->pid);
+    owner->pid_namespace = ls_process_namespace();
+    ls_clock_boot_id(owner->boot_id);
+    memcpy(owner->host, identity->host, sizeof owner->host);
+    owner->file_mode = settings->share != 0 ? 0666 : 0600;
+    atomic_store(&owner->rank, identity->rank < 0 ? LS_RANK_UNKNOWN : (uint32_t)identity->rank);
+    atomic_store(&owner->world, identity->world);
+    atomic_store(&owner->local_rank, identity->local_rank);
+    atomic_store(&owner->alive_ns, ls_clock_now());
+    if (settings->max_size > 0) {
+        uint64_t block = (uint64_t)settings->max_size / LS_AREA_BLOCKS & ~UINT64_C(4095);
+        owner->block_bytes = block < FILE_BLOCK_MIN ? FILE_BLOCK_MIN : block;
+        owner->max_bytes = owner->block_bytes * LS_AREA_BLOCKS;
+    }
+}
+
+static void
+add_number(const char *key, int64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)number);
+    ls_names_add_info(&ls_recorder.names, key, text);
+}
+
+static void
+add_command(void)
+{
+    char command[LS_TEXT_MAX];
+    size_t length = ls_identity_command(command, sizeof command);
+    for (size_t i = 0; i + 1 < length; i++) {
+        if (command[i] == '\0')
+            command[i] = ' ';
+    }
+    if (length > 0)
+        ls_names_add_info(&ls_recorder.names, "command", command);
+}
+
+static void
+add_rank(int rank, int world, int local_rank)
+{
+    if (rank >= 0)
+        add_number("rank", rank);
+    if (world >= 1)
+        add_number("world", world);
+    if (local_rank >= 0)
+        add_number("local_rank", local_rank);
+}
+
+/* The facts at the head of every file. */
+static void
+add_facts(void)
+{
+    const LsIdentity *identity = &ls_recorder.identity;
+    const LsSettings *settings = &ls_recorder.settings;
+    const LsAreaHeader *header = ls_recorder.area.header;
+    LsNames *names = &ls_recorder.names;
+    struct utsname system;
+    add_rank(identity->rank, identity->world, identity->local_rank);
+    if (identity->rank_source[0] != '\0')
+        ls_names_add_info(names, "rank.source", identity->rank_source);
+    ls_names_add_info(names, "host", identity->host);
+    add_number("pid", header->pid);
+    ls_names_add_info(names, "boot_id",
+                      settings->test_boot_id[0] != '\0' ? settings->test_boot_id : header->boot_id);
+    if (identity->cpu[0] != '\0')
+        ls_names_add_info(names, "cpu.model", identity->cpu);
+    add_number("cpu.count", identity->cpus);
+    if (uname(&system) == 0)
+        ls_names_add_info(names, "kernel", system.release);
+    ls_names_add_info(names, "lockstep", LOCKSTEP_VERSION);
+    ls_names_add_info(names, "run.id", identity->run_id);
+    add_command();
+    if (ls_recorder.area.is_shared)
+        ls_names_add_info(names, "recorder.rings", ls_recorder.area.path);
+    if (ls_clock_double.on)
+        ls_names_add_info(names, "clock.double", settings->test_clock);
+}
+
+static LsStatus
+open_area(const char *folder)
+{
+    static LsAreaHeader owner; /* 4 KB: not on a host's stack */
+    const LsSettings *settings = &ls_recorder.settings;
+    int shared_error;
+    memset(&owner, 0, sizeof owner);
+    if (ls_writer_make_folder(folder, settings->share != 0) != LS_OK ||
+        ls_writer_find_folder(folder, &owner) != LS_OK) {
+        char text[LS_SETTING_TEXT_MAX + 128];
+        snprintf(text, sizeof text,
+                 "cannot record into the run folder %s (%s); nothing is recorded", folder,
+                 strerror(errno));
+        ls_words_notice(1, text);
+        return LS_ERR_SYSTEM;
+    }
+    describe_owner(&owner);
+    LsStatus status = ls_area_open(&ls_recorder.area, &owner, settings->shm_dir, settings->shm_size,
+                                   settings->ring_size, &shared_error);
+    if (status != LS_OK)
+        return status;
+    ls_names_open(&ls_recorder.names, &ls_recorder.area);
+    ls_recorder.words = ls_area_take_ring(&ls_recorder.area, 1, 0);
+    if (ls_recorder.words == NULL)
+        return LS_ERR_NO_MEMORY;
+    add_facts();
+    if (shared_error != 0)
+        ls_names_add_info(&ls_recorder.names, "recorder.private", strerror(shared_error));
+    return LS_OK;
+}
+
+static LsStatus
+start_drain(void)
+{
+    LsDrain *drain = &ls_recorder.drain;
+    memset(drain, 0, sizeof *drain);
+    drain->area = &ls_recorder.area;
+    drain->names = &ls_recorder.names;
+    drain->settings = &ls_recorder.settings;
+    drain->identity = &ls_recorder.identity;
+    drain->word = ls_words_add;
+    drain->notice = ls_words_notice;
+    drain->off = turn_off;
+    return ls_drain_start(drain);
+}
+
+static LsStatus
+open_locked(const char *folder)
+{
+    const char *bad;
+    if (ls_recorder.is_stuck)
+        return LS_ERR_OFF;
+    ls_settings_load(&ls_recorder.settings, &bad);
+    if (folder == NULL)
+        folder = ls_recorder.settings.run;
+    if (folder[0] == '\0')
+        return LS_ERR_OFF;
+    ls_identity_load(&ls_recorder.identity, &ls_recorder.settings);
+    ls_thread_open();
+    LsStatus status = open_area(folder);
+    if (status != LS_OK)
+        goto err_close_area;
+    /* The thread may write words of its own at once. */
+    atomic_store_explicit(&ls_gate->life, ++ls_recorder.lives, memory_order_release);
+    status = start_drain();
+    if (status != LS_OK) {
+        ls_words_notice(1, "cannot start a thread for recording; nothing is recorded");
+        goto err_turn_off;
+    }
+    if (bad != NULL) {
+        char text[128];
+        snprintf(text, sizeof text, "the value of %s makes no sense; its default is used", bad);
+        ls_words_notice(1, text);
+    }
+    return LS_OK;
+
+err_turn_off:
+    turn_off();
+err_close_area:
+    ls_names_close(&ls_recorder.names);
+    ls_recorder.words = NULL;
+    ls_area_close(&ls_recorder.area, true);
+    return status;
+}
+
+/* A forked child starts afresh; its parent's state is only memory to it. */
+static void
+forget(void)
+{
+    ls_gate->life = 0;
+    ls_recorder.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    ls_recorder.word_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    ls_recorder.names.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    ls_recorder.names.area = NULL;
+    ls_recorder.opens = 0;
+    ls_recorder.is_stuck = false;
+    ls_recorder.words = NULL;
+    ls_recorder.area.header = NULL;
+    ls_recorder.has_tried = true; /* marks of a child do not open a recorder of its own */
+    ls_recorder.pid = getpid();
+}
+
+LsStatus
+ls_recorder_open(const char *folder)
+{
+    LsStatus status = LS_OK;
+    int error = errno;
+    if (ls_recorder.pid != getpid())
+        forget();
+    pthread_mutex_lock(&ls_recorder.lock);
+    if (ls_recorder.opens == 0)
+        status = open_locked(folder);
+    if (status == LS_OK)
+        ls_recorder.opens++;
+    pthread_mutex_unlock(&ls_recorder.lock);
+    errno = error;
+    return status;
+}
+
+void
+ls_recorder_open_for_marks(void)
+{
+    if (!atomic_exchange(&ls_recorder.has_tried, true))
+        ls_recorder_open(NULL);
+}
+
+/* -- Closing -- */
+
+/* No record is taken any more; what is in the rings is written; then the memory goes. Where the
+ * disk does not answer in time, thread and memory are left alone for good. */
+static void
+close_locked(int64_t timeout_ns)
+{
+    turn_off();
+    if (!ls_drain_stop(&ls_recorder.drain, timeout_ns)) {
+        ls_recorder.is_stuck = true;
+        return;
+    }
+    pthread_mutex_lock(&ls_recorder.word_lock);
+    ls_recorder.words = NULL;
+    pthread_mutex_unlock(&ls_recorder.word_lock);
+    ls_names_close(&ls_recorder.names);
+    ls_area_close(&ls_recorder.area, true);
+}
+
+static void
+close_one(int count, int64_t timeout_ns)
+{
+    int error = errno;
+    if (ls_recorder.pid != getpid())
+        return;
+    pthread_mutex_lock(&ls_recorder.lock);
+    if (ls_recorder.opens > 0) {
+        ls_recorder.opens -= count < ls_recorder.opens ? count : ls_recorder.opens;
+        if (ls_recorder.opens == 0)
+            close_locked(timeout_ns);
+    }
+    pthread_mutex_unlock(&ls_recorder.lock);
+    errno = error;
+}
+
+void
+ls_recorder_close(void)
+{
+    close_one(1, CLOSE_TIMEOUT);
+}
+
+__attribute__((destructor)) static void
+close_at_exit(void)
+{
+    close_one(INT32_MAX, EXIT_TIMEOUT);
+}
+
+__attribute__((constructor)) static void
+prepare(void)
+{
+    const char *twin = getenv("LOCKSTEP_TEST_CLOCK");
+    ls_gate_open();
+    ls_words_open();
+    ls_recorder.pid = getpid();
+    if (twin != NULL && twin[0] != '\0')
+        ls_clock_set_double(twin);
+    pthread_atfork(NULL, NULL, forget);
+}
+
+/* -- While it is open -- */
+
+void
+ls_recorder_set_rank(int rank, int world, int local_rank)
+{
+    pthread_mutex_lock(&ls_recorder.lock);
+    if (ls_recorder_active()) {
+        LsAreaHeader *header = ls_recorder.area.header;
+        atomic_store(&header->rank, rank < 0 ? LS_RANK_UNKNOWN : (uint32_t)rank);
+        atomic_store(&header->world, world);
+        atomic_store(&header->local_rank, local_rank);
+        add_rank(rank, world, local_rank);
+        ls_names_add_info(&ls_recorder.names, "rank.source", "ls_recorder_set_rank");
+    }
+    pthread_mutex_unlock(&ls_recorder.lock);
+}
+
+int64_t
+ls_recorder_now(void)
+{
+    return ls_clock_now();
+}
+
+void
+ls_recorder_flush(void)
+{
+    int error = errno;
+    if (ls_recorder_active())
+        ls_drain_flush(&ls_recorder.drain, FLUSH_TIMEOUT);
+    errno = error;
+}
+
+LsStatus
+ls_recorder_recover(const char *folder)
+{
+    char own_rings[LS_AREA_PATH_MAX] = "", own_folder[LS_AREA_PATH_MAX] = "";
+    pthread_mutex_lock(&ls_recorder.lock);
+    if (ls_recorder_active()) {
+        memcpy(own_rings, ls_recorder.area.path, sizeof own_rings);
+        memcpy(own_folder, ls_recorder.area.header->folder, sizeof own_folder);
+    }
+    pthread_mutex_unlock(&ls_recorder.lock);
+    if (folder == NULL)
+        folder = own_folder;
+    if (folder[0] == '\0')
+        return LS_ERR_OFF;
+    return ls_recover_folder(folder, own_rings[0] == '\0' ? NULL : own_rings);
+}

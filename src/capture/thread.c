@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hot path: one comparison, one copy of a cache line, one store. Everything else (no ring yet,
+ * ring half full, recorder closed, forked child) is one branch away.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/compat.h"
+#include "capture/recorder-private.h"
+
+LS_BIND_OLD(pthread_key_create);
+LS_BIND_OLD(pthread_setspecific);
+
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define LARGE_UNITS       16
+#define NO_LIFE           UINT32_MAX
+
+/* What a thread knows of its ring. */
+typedef struct LsThread {
+    uint32_t life;  /* of the recorder that gave the ring; NO_LIFE: none */
+    uint32_t units; /* 0: as usual */
+    LsRing *ring;
+    LsRecord *records;
+    char name[64];
+} LsThread;
+static __thread LsThread thread = {.life = NO_LIFE};
+
+static pthread_key_t thread_key;
+static bool has_thread_key;
+
+/* The thread ends: its ring may be drained and given to another. */
+static void
+leave(void *user)
+{
+    LsThread *self = user;
+    if (self->life == atomic_load(&ls_gate->life))
+        atomic_store_explicit(&self->ring->state, LS_RING_ENDED, memory_order_release);
+    self->life = NO_LIFE;
+}
+
+void
+ls_thread_open(void)
+{
+    if (!has_thread_key)
+        has_thread_key = pthread_key_create(&thread_key, leave) == 0;
+}
+
+static void
+name_ring(const LsThread *self)
+{
+    uint32_t name = ls_names_intern(&ls_recorder.names, self->name);
+    atomic_store_explicit(&self->ring->name, name, memory_order_release);
+}
+
+/* A ring for this thread; false: none to be had. */
+static bool
+take_ring(LsThread *self, uint32_t life)
+{
+    LsArea *area = &ls_recorder.area;
+    uint32_t top = atomic_load_explicit(&area->header->units_top, memory_order_relaxed);
+    uint32_t units = self->units == 0 ? area->ring_units : self->units;
+    if (top + units > area->units && atomic_load(&area->free_units) < units) {
+        atomic_fetch_add(&area->header->ringless_lost, 1);
+        return false;
+    }
+    pthread_mutex_lock(&ls_recorder.lock);
+    LsRing *ring = NULL;
+    if (atomic_load(&ls_gate->life) == life)
+        ring = ls_area_take_ring(area, units, (uint32_t)syscall(SYS_gettid));
+    if (ring != NULL) {
+        self->ring = ring;
+        self->records = ls_area_records(area->header, ring);
+        self->life = life;
+    }
+    pthread_mutex_unlock(&ls_recorder.lock);
+    if (ring == NULL) {
+        if (atomic_load(&ls_gate->life) == life)
+            atomic_fetch_add(&area->header->ringless_lost, 1);
+        return false;
+    }
+    if (self->name[0] != '\0')
+        name_ring(self);
+    if (has_thread_key)
+        pthread_setspecific(thread_key, self);
+    return true;
+}
+
+__attribute__((noinline)) static bool
+find_ring(LsThread *self)
+{
+    int error = errno;
+    uint32_t life = atomic_load_explicit(&ls_gate->life, memory_order_acquire);
+    bool is_found = life != 0 && take_ring(self, life);
+    errno = error;
+    return is_found;
+}
+
+/* The ring is half full, or full. false: no room. */
+__attribute__((noinline)) static bool
+look_at_reader(LsRing *ring, uint64_t write, const LsRecord *record)
+{
+    uint64_t size = ring->mask + UINT64_C(1);
+    uint64_t read = atomic_load_explicit(&ring->read, memory_order_acquire);
+    if (write - read >= size / 2) {
+        int error = errno;
+        ls_drain_wake(&ls_recorder.drain);
+        errno = error;
+    }
+    if (write - read < size) {
+        uint64_t half = read + size / 2, full = read + size;
+        /* One wake-up per half ring: next at the full mark, then at each half beyond what is read.
+         */
+        ring->look_at = write < half ? half : full;
+        return true;
+    }
+    uint64_t dropped = atomic_load_explicit(&ring->dropped, memory_order_relaxed);
+    if (dropped == atomic_load_explicit(&ring->dropped_told, memory_order_relaxed))
+        atomic_store_explicit(&ring->dropped_first_ns, record->start_ns, memory_order_relaxed);
+    atomic_store_explicit(&ring->dropped_last_ns, record->end_ns, memory_order_relaxed);
+    atomic_store_explicit(&ring->dropped, dropped + 1, memory_order_release);
+    return false;
+}
+
+void
+ls_recorder_write(const LsRecord *record)
+{
+    LsThread *self = &thread;
+    if (!LIKELY(self->life == atomic_load_explicit(&ls_gate->life, memory_order_relaxed)) &&
+        !find_ring(self))
+        return;
+    LsRing *ring = self->ring;
+    uint64_t write = atomic_load_explicit(&ring->write, memory_order_relaxed);
+    if (!LIKELY(write != ring->look_at) && !look_at_reader(ring, write, record))
+        return;
+    self->records[write & ring->mask] = *record;
+    atomic_store_explicit(&ring->write, write + 1, memory_order_release);
+}
+
+bool
+ls_recorder_active(void)
+{
+    return atomic_load_explicit(&ls_gate->life, memory_order_relaxed) != 0;
+}
+
+void
+ls_recorder_expect_bursts(void)
+{
+    thread.units = LARGE_UNITS;
+}
+
+void
+ls_recorder_set_thread_name(const char *name)
+{
+    snprintf(thread.name, sizeof thread.name, "%s", name);
+    if (thread.life == atomic_load(&ls_gate->life))
+        name_ring(&thread);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The process's own words: names, facts, notices, into the text log and the recorder's own ring;
+ * and the few sentences that go to standard error.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/clock.h"
+#include "capture/recorder-private.h"
+
+#define NOTICE_MAX 1200
+
+/* Standard error as it was when the library was loaded. */
+static struct stat error_file;
+static bool has_error_file;
+
+void
+ls_words_open(void)
+{
+    has_error_file = syscall(SYS_fstat, STDERR_FILENO, &error_file) == 0;
+}
+
+void
+ls_words_add(const LsRecord *record)
+{
+    if (!ls_recorder_active())
+        return;
+    pthread_mutex_lock(&ls_recorder.word_lock);
+    LsRing *ring = ls_recorder.words;
+    if (ring != NULL && ls_recorder_active()) {
+        uint64_t write = atomic_load_explicit(&ring->write, memory_order_relaxed);
+        uint64_t read = atomic_load_explicit(&ring->read, memory_order_acquire);
+        if (write - read <= ring->mask) {
+            ls_area_records(ls_recorder.area.header, ring)[write & ring->mask] = *record;
+            atomic_store_explicit(&ring->write, write + 1, memory_order_release);
+        }
+    }
+    pthread_mutex_unlock(&ls_recorder.word_lock);
+}
+
+uint32_t
+ls_recorder_name(const char *text)
+{
+    return ls_recorder_active() ? ls_names_intern(&ls_recorder.names, text) : 0;
+}
+
+void
+ls_recorder_set_info(const char *key, const char *value)
+{
+    if (ls_recorder_active())
+        ls_names_add_info(&ls_recorder.names, key, value);
+}
+
+/* Whether this text is said for the first time. Full: no more is said. */
+static bool
+is_news(const char *text)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *at = text; *at != '\0'; at++)
+        hash = (hash ^ (uint8_t)*at) * 16777619u;
+    hash |= 1; /* 0 is a free place */
+    for (size_t i = 0; i < sizeof ls_recorder.notices / sizeof ls_recorder.notices[0]; i++) {
+        uint32_t free_place = 0;
+        if (atomic_compare_exchange_strong(&ls_recorder.notices[i], &free_place, hash))
+            return true;
+        if (free_place == hash)
+            return false;
+    }
+    return false;
+}
+
+static void
+say(const char *text)
+{
+    struct stat now;
+    char line[NOTICE_MAX];
+    int length = snprintf(line, sizeof line, "lockstep: %s\n", text);
+    if (length >= (int)sizeof line) {
+        length = (int)sizeof line - 1;
+        line[length - 1] = '\n';
+    }
+    if (has_error_file && syscall(SYS_fstat, STDERR_FILENO, &now) == 0 &&
+        now.st_ino == error_file.st_ino && now.st_dev == error_file.st_dev) {
+        ssize_t written = write(STDERR_FILENO, line, (size_t)length);
+        (void)written; /* whoever reads it may have gone */
+    }
+}
+
+void
+ls_words_notice(int severity, const char *text)
+{
+    if (ls_recorder_active()) {
+        int64_t now = ls_clock_now();
+        LsRecord record = {.kind = LS_RECORD_NOTICE,
+                           .name = ls_names_intern(&ls_recorder.names, text),
+                           .start_ns = now,
+                           .end_ns = now,
+                           .args = {severity}};
+        ls_words_add(&record);
+    }
+    if (severity > 0 && is_news(text))
+        say(text);
+}
+
+void
+ls_recorder_notice(int severity, const char *text)
+{
+    ls_words_notice(severity, text);
+}
