@@ -2,23 +2,16 @@
  *
  * samples/synth-truth.c: measures the job while it is being made.
  *
- * Sets of intervals in their plainest form: sorted, disjoint, with union, intersection and
- * difference. A step that the recording cuts has no figures; buffers and tensors of it count as far
- * as every rank had agreed on (executed) them before the cut.
+ * By sets of intervals. A step that the recording cuts has no figures; buffers and tensors of it
+ * count as far as every rank had agreed on (executed) them before the cut.
  */
 #include "samples/synth-truth.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
-typedef struct Interval {
-    int64_t start, end;
-} Interval;
-
-typedef struct Set {
-    Interval *items;
-    size_t n, room;
-} Set;
+#include "samples/synth-set.h"
 
 typedef struct TensorSum {
     int64_t agreements; /* on all ranks, counted once */
@@ -32,92 +25,10 @@ struct LsSynthTruth {
     size_t steps_length, collectives_length;
     FILE *steps, *collectives;
     TensorSum *tensors;
-    bool failed;
+    bool failed; /* out of memory: no truth is printed */
     /* Scratch, by what it holds. */
-    Set compute, communication, io, wait, negotiation, fusion, execution, sleep, a, b;
+    LsSynthSet compute, communication, io, wait, negotiation, fusion, execution, sleep, a, b;
 };
-
-static int
-compare(const void *a, const void *b)
-{
-    const Interval *x = a, *y = b;
-    return x->start < y->start ? -1 : x->start > y->start;
-}
-
-static void
-add(LsSynthTruth *truth, Set *set, int64_t start, int64_t end)
-{
-    if (start >= end)
-        return;
-    if (set->n == set->room) {
-        size_t room = set->room == 0 ? 64 : set->room * 2;
-        Interval *items = realloc(set->items, room * sizeof *items);
-        if (items == NULL) {
-            truth->failed = true;
-            return;
-        }
-        set->items = items;
-        set->room = room;
-    }
-    set->items[set->n++] = (Interval){start, end};
-}
-
-/* Sorts and joins what overlaps or touches. */
-static void
-unite(Set *set)
-{
-    size_t n = 0;
-    if (set->n == 0)
-        return;
-    qsort(set->items, set->n, sizeof *set->items, compare);
-    for (size_t i = 1; i < set->n; i++) {
-        if (set->items[i].start > set->items[n].end)
-            set->items[++n] = set->items[i];
-        else if (set->items[i].end > set->items[n].end)
-            set->items[n].end = set->items[i].end;
-    }
-    set->n = n + 1;
-}
-
-static int64_t
-length(const Set *set)
-{
-    int64_t sum = 0;
-    for (size_t i = 0; i < set->n; i++)
-        sum += set->items[i].end - set->items[i].start;
-    return sum;
-}
-
-/* out = a without b (outside) or a within b; both united. */
-static void
-cut(LsSynthTruth *truth, const Set *a, const Set *b, bool outside, Set *out)
-{
-    size_t j = 0;
-    out->n = 0;
-    for (size_t i = 0; i < a->n; i++) {
-        int64_t at = a->items[i].start, end = a->items[i].end;
-        while (j < b->n && b->items[j].end <= at)
-            j++;
-        for (size_t k = j; k < b->n && b->items[k].start < end; k++) {
-            int64_t from = b->items[k].start > at ? b->items[k].start : at;
-            int64_t to = b->items[k].end < end ? b->items[k].end : end;
-            if (outside)
-                add(truth, out, at, from);
-            else
-                add(truth, out, from, to);
-            at = to;
-        }
-        if (outside)
-            add(truth, out, at, end);
-    }
-}
-
-static void
-copy(LsSynthTruth *truth, const Set *from, Set *to)
-{
-    for (size_t i = 0; i < from->n; i++)
-        add(truth, to, from->items[i].start, from->items[i].end);
-}
 
 static const LsSynthUse *
 get_use(const LsSynthJob *job, uint32_t rank, uint32_t tensor)
@@ -153,15 +64,15 @@ static void
 find_negotiation(LsSynthTruth *truth, const LsSynthJob *job)
 {
     for (uint32_t r = 0; r < job->options.ranks; r++) {
-        Set *own = r == 0 ? &truth->negotiation : &truth->a;
+        LsSynthSet *own = r == 0 ? &truth->negotiation : &truth->a;
         own->n = 0;
         for (uint32_t i = 0; i < job->options.tensors; i++)
-            add(truth, own, get_use(job, r, i)->submit_ns, job->agreed_ns[i]);
-        unite(own);
+            ls_synth_set_add(own, get_use(job, r, i)->submit_ns, job->agreed_ns[i]);
+        ls_synth_set_unite(own);
         if (r == 0)
             continue;
-        cut(truth, &truth->negotiation, own, false, &truth->b);
-        Set swap = truth->negotiation;
+        ls_synth_set_cut(&truth->negotiation, own, false, &truth->b);
+        LsSynthSet swap = truth->negotiation;
         truth->negotiation = truth->b;
         truth->b = swap;
     }
@@ -173,26 +84,27 @@ collect(LsSynthTruth *truth, const LsSynthJob *job, uint32_t rank)
     const LsSynthStep *step = &job->steps[rank];
     truth->compute.n = truth->communication.n = truth->io.n = truth->wait.n = 0;
     truth->fusion.n = truth->execution.n = 0;
-    add(truth, &truth->compute, step->input_end_ns, step->backward_end_ns);
-    add(truth, &truth->compute, step->optimizer_start_ns, step->optimizer_end_ns);
-    add(truth, &truth->io, step->start_ns, step->input_end_ns);
-    add(truth, &truth->io, step->optimizer_end_ns, step->end_ns);
+    ls_synth_set_add(&truth->compute, step->input_end_ns, step->backward_end_ns);
+    ls_synth_set_add(&truth->compute, step->optimizer_start_ns, step->optimizer_end_ns);
+    ls_synth_set_add(&truth->io, step->start_ns, step->input_end_ns);
+    ls_synth_set_add(&truth->io, step->optimizer_end_ns, step->end_ns);
     for (uint32_t b = 0; b < job->n_buffers; b++) {
         const LsSynthBuffer *buffer = &job->buffers[b];
         const LsSynthCall *call = &job->calls[(size_t)b * job->options.ranks + rank];
         uint32_t last = get_last_rank(job, buffer);
-        add(truth, &truth->communication, call->start_ns, call->end_ns);
-        add(truth, &truth->fusion, call->pack_start_ns, call->start_ns);
-        add(truth, &truth->fusion, call->end_ns, call->unpack_end_ns);
-        add(truth, &truth->execution, call->pack_start_ns, call->unpack_end_ns);
-        add(truth, &truth->wait, get_arrival(job, buffer, rank), get_arrival(job, buffer, last));
+        ls_synth_set_add(&truth->communication, call->start_ns, call->end_ns);
+        ls_synth_set_add(&truth->fusion, call->pack_start_ns, call->start_ns);
+        ls_synth_set_add(&truth->fusion, call->end_ns, call->unpack_end_ns);
+        ls_synth_set_add(&truth->execution, call->pack_start_ns, call->unpack_end_ns);
+        ls_synth_set_add(&truth->wait, get_arrival(job, buffer, rank),
+                         get_arrival(job, buffer, last));
     }
-    unite(&truth->compute);
-    unite(&truth->communication);
-    unite(&truth->io);
-    unite(&truth->wait);
-    unite(&truth->fusion);
-    unite(&truth->execution);
+    ls_synth_set_unite(&truth->compute);
+    ls_synth_set_unite(&truth->communication);
+    ls_synth_set_unite(&truth->io);
+    ls_synth_set_unite(&truth->wait);
+    ls_synth_set_unite(&truth->fusion);
+    ls_synth_set_unite(&truth->execution);
 }
 
 static void
@@ -200,29 +112,30 @@ print_step(LsSynthTruth *truth, const LsSynthJob *job, uint32_t rank)
 {
     const LsSynthStep *step = &job->steps[rank];
     int64_t hidden, exposed, exposed_wait, negotiation, waited_for, busy;
-    Set all = {0};
+    LsSynthSet all = {0};
 
     collect(truth, job, rank);
-    cut(truth, &truth->communication, &truth->compute, false, &truth->a);
-    hidden = length(&truth->a);
-    cut(truth, &truth->communication, &truth->compute, true, &truth->a);
-    exposed = length(&truth->a);
-    copy(truth, &truth->a, &all);
-    cut(truth, &truth->wait, &truth->compute, true, &truth->a);
-    exposed_wait = length(&truth->a);
-    copy(truth, &truth->a, &all);
-    cut(truth, &truth->negotiation, &truth->compute, true, &truth->a);
-    cut(truth, &truth->a, &truth->communication, true, &truth->b);
-    negotiation = length(&truth->b);
-    copy(truth, &truth->b, &all);
-    unite(&all);
-    waited_for = length(&all);
+    ls_synth_set_cut(&truth->communication, &truth->compute, false, &truth->a);
+    hidden = ls_synth_set_get_length(&truth->a);
+    ls_synth_set_cut(&truth->communication, &truth->compute, true, &truth->a);
+    exposed = ls_synth_set_get_length(&truth->a);
+    ls_synth_set_copy(&truth->a, &all);
+    ls_synth_set_cut(&truth->wait, &truth->compute, true, &truth->a);
+    exposed_wait = ls_synth_set_get_length(&truth->a);
+    ls_synth_set_copy(&truth->a, &all);
+    ls_synth_set_cut(&truth->negotiation, &truth->compute, true, &truth->a);
+    ls_synth_set_cut(&truth->a, &truth->communication, true, &truth->b);
+    negotiation = ls_synth_set_get_length(&truth->b);
+    ls_synth_set_copy(&truth->b, &all);
+    ls_synth_set_unite(&all);
+    waited_for = ls_synth_set_get_length(&all);
     all.n = 0;
-    copy(truth, &truth->compute, &all);
-    copy(truth, &truth->communication, &all);
-    copy(truth, &truth->io, &all);
-    unite(&all);
-    busy = length(&all);
+    ls_synth_set_copy(&truth->compute, &all);
+    ls_synth_set_copy(&truth->communication, &all);
+    ls_synth_set_copy(&truth->io, &all);
+    ls_synth_set_unite(&all);
+    busy = ls_synth_set_get_length(&all);
+    truth->failed = truth->failed || all.failed;
     free(all.items);
 
     fprintf(truth->steps,
@@ -234,9 +147,10 @@ print_step(LsSynthTruth *truth, const LsSynthJob *job, uint32_t rank)
             ", \"waited_for_ns\": %" PRId64 ", \"idle_ns\": %" PRId64 ", \"io_ns\": %" PRId64
             ", \"fusion_ns\": %" PRId64 ", \"samples\": %" PRId64 ", \"operations\": %" PRId64 "}",
             job->step == 0 && rank == 0 ? "" : ",", job->step, rank, step->start_ns,
-            step->end_ns - step->start_ns, length(&truth->compute), length(&truth->communication),
-            hidden, exposed, exposed_wait, exposed, negotiation, waited_for,
-            step->end_ns - step->start_ns - busy, length(&truth->io), length(&truth->fusion),
+            step->end_ns - step->start_ns, ls_synth_set_get_length(&truth->compute),
+            ls_synth_set_get_length(&truth->communication), hidden, exposed, exposed_wait, exposed,
+            negotiation, waited_for, step->end_ns - step->start_ns - busy,
+            ls_synth_set_get_length(&truth->io), ls_synth_set_get_length(&truth->fusion),
             job->options.samples, job->options.operations);
 }
 
@@ -307,26 +221,27 @@ add_use(LsSynthTruth *truth, const LsSynthJob *job, uint32_t rank, uint32_t tens
     const LsSynthUse *use = get_use(job, rank, tensor);
     const LsSynthCall *call = get_call(job, &job->buffers[job->buffer_of[tensor]], rank);
     TensorSum *sum = &truth->tensors[tensor];
-    Set rest = {0};
+    LsSynthSet rest = {0};
     int64_t behind, sleep;
 
-    add(truth, &rest, last, job->agreed_ns[tensor]);
-    cut(truth, &rest, &truth->execution, false, &truth->a);
-    behind = length(&truth->a);
-    cut(truth, &rest, &truth->execution, true, &truth->a);
-    cut(truth, &truth->a, &truth->sleep, false, &truth->b);
-    sleep = length(&truth->b);
+    ls_synth_set_add(&rest, last, job->agreed_ns[tensor]);
+    ls_synth_set_cut(&rest, &truth->execution, false, &truth->a);
+    behind = ls_synth_set_get_length(&truth->a);
+    ls_synth_set_cut(&rest, &truth->execution, true, &truth->a);
+    ls_synth_set_cut(&truth->a, &truth->sleep, false, &truth->b);
+    sleep = ls_synth_set_get_length(&truth->b);
     sum->uses++;
     sum->negotiation += job->agreed_ns[tensor] - use->submit_ns;
     sum->gate += use->gate_ns - use->submit_ns;
     sum->slowest_rank += last - use->gate_ns;
     sum->behind += behind;
     sum->sleep += sleep;
-    sum->protocol += length(&rest) - behind - sleep;
+    sum->protocol += ls_synth_set_get_length(&rest) - behind - sleep;
     sum->queue += call->pack_start_ns - job->agreed_ns[tensor];
     sum->pack += call->start_ns - call->pack_start_ns;
     sum->operation += call->end_ns - call->start_ns;
     sum->unpack += call->unpack_end_ns - call->end_ns;
+    truth->failed = truth->failed || rest.failed;
     free(rest.items);
 }
 
@@ -359,8 +274,8 @@ ls_synth_truth_add_step(LsSynthTruth *truth, const LsSynthJob *job)
 
     truth->sleep.n = 0;
     for (uint32_t c = 0; c < job->n_cycles; c++)
-        add(truth, &truth->sleep, job->cycles[c].end_ns, job->cycles[c].wake_ns);
-    unite(&truth->sleep);
+        ls_synth_set_add(&truth->sleep, job->cycles[c].end_ns, job->cycles[c].wake_ns);
+    ls_synth_set_unite(&truth->sleep);
     find_negotiation(truth, job);
     for (uint32_t r = 0; r < job->options.ranks; r++) {
         if (limit == INT64_MAX)
@@ -402,6 +317,18 @@ print_tensor(FILE *out, const LsSynthTensor *tensor, const TensorSum *sum, uint3
         fputs(", \"group\": null}", out);
 }
 
+#define N_SETS 10
+
+static void
+get_sets(LsSynthTruth *truth, LsSynthSet *ret_sets[N_SETS])
+{
+    LsSynthSet *sets[N_SETS] = {
+        &truth->compute, &truth->communication, &truth->io,    &truth->wait, &truth->negotiation,
+        &truth->fusion,  &truth->execution,     &truth->sleep, &truth->a,    &truth->b,
+    };
+    memcpy(ret_sets, sets, sizeof sets);
+}
+
 LsSynthTruth *
 ls_synth_truth_new(const LsSynthJob *job)
 {
@@ -420,6 +347,11 @@ ls_synth_truth_new(const LsSynthJob *job)
 bool
 ls_synth_truth_print(LsSynthTruth *truth, const LsSynthJob *job, FILE *out)
 {
+    LsSynthSet *sets[N_SETS];
+
+    get_sets(truth, sets);
+    for (int i = 0; i < N_SETS; i++)
+        truth->failed = truth->failed || sets[i]->failed;
     if (fflush(truth->steps) != 0 || fflush(truth->collectives) != 0 || truth->failed)
         return false;
     fprintf(out, "\"steps\": [%s],\n\"collectives\": [%s],\n\"tensors\": [", truth->steps_text,
@@ -435,10 +367,12 @@ ls_synth_truth_print(LsSynthTruth *truth, const LsSynthJob *job, FILE *out)
 void
 ls_synth_truth_free(LsSynthTruth *truth)
 {
-    Set *sets[] = {
-        &truth->compute, &truth->communication, &truth->io,    &truth->wait, &truth->negotiation,
-        &truth->fusion,  &truth->execution,     &truth->sleep, &truth->a,    &truth->b};
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+    LsSynthSet *sets[N_SETS];
+
+    if (truth == NULL)
+        return;
+    get_sets(truth, sets);
+    for (int i = 0; i < N_SETS; i++)
         free(sets[i]->items);
     if (truth->steps != NULL)
         fclose(truth->steps);
