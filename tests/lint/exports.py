@@ -22,7 +22,8 @@ def get_declared(headers):
 def get_exported(library):
     run = subprocess.run(['nm', '-D', '--defined-only', library], capture_output=True, text=True,
                          check=True)
-    return {line.split()[-1].split('@')[0] for line in run.stdout.splitlines() if line.strip()}
+    rows = [line.split() for line in run.stdout.splitlines()]
+    return {row[-1].split('@')[0] for row in rows if row and row[-2] != 'A'}  # A: a version's name
 
 
 def main():
