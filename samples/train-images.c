@@ -13,7 +13,7 @@ image_make(int64_t number, int size, uint64_t seed, float *values)
     uint64_t state = seed * 1000003u + (uint64_t)number;
     int kind = (int)(random_next(&state) % NET_CLASSES);
     double angle = M_PI * kind / NET_CLASSES;
-    double shift = 2 * M_PI * random_unit(&state);
+    double shift = 0.5 * M_PI * random_unit(&state);
     double waves = 2 * M_PI * 2.5 / size;
 
     for (int c = 0; c < 3; c++)
