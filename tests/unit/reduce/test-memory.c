@@ -227,6 +227,77 @@ test_different_actions_are_told(void)
     ls_memory_free(memory);
 }
 
+/* A control that gathers once a cycle; rank 1 leaves after its first one, without the others. */
+struct LsControl {
+    int rank, step;
+    bool fails; /* in its second cycle */
+};
+
+static bool
+deserter_begin(LsControl *control, LsRequestList *requests, bool shut_down, int64_t now_ns)
+{
+    control->step = 0;
+    return true;
+}
+
+static bool
+deserter_advance(LsControl *control, const LsResult *result, LsAction *ret_action)
+{
+    *ret_action = (LsAction){.kind = control->step++ == 0 ? LS_ACTION_GATHER : LS_ACTION_DONE};
+    return !control->fails || control->step < 2;
+}
+
+static void
+deserter_take(LsControl *control, LsResponseList *ret_responses, bool *ret_shut_down, int *ret_path)
+{
+    *ret_responses = LS_RESPONSE_LIST_INIT;
+    *ret_shut_down = control->rank == 1;
+    *ret_path = 0;
+}
+
+static const char *
+deserter_error(const LsControl *control)
+{
+    return "no idea";
+}
+
+static void
+submit_nothing(void *user, int rank, int64_t now_ns, LsRequestList *requests, bool *ret_shut_down)
+{
+}
+
+static int64_t
+execute_nothing(void *user, int rank, int64_t now_ns, const LsResponseList *responses,
+                bool shut_down, int path)
+{
+    return 10;
+}
+
+static void
+check_run(bool fails, int64_t cycles, const char *expected)
+{
+    static const LsControlClass class = {.begin = deserter_begin,
+                                         .advance = deserter_advance,
+                                         .take = deserter_take,
+                                         .error = deserter_error};
+    const LsMemoryProgram program = {submit_nothing, execute_nothing, NULL, NULL};
+    LsControl states[] = {{.rank = 0}, {.rank = 1}, {.rank = 2, .fails = fails}};
+    LsControl *const controls[] = {&states[0], &states[1], &states[2]};
+    LsMemory *memory = ls_memory_new(3, NULL);
+    g_assert_cmpstr(ls_memory_run(memory, &class, controls, &program, cycles), ==, expected);
+    g_assert_cmpint(ls_memory_now(memory, 0), ==, 10);
+    ls_memory_free(memory);
+}
+
+static void
+test_a_run_ends_with_who_waits_for_whom(void)
+{
+    check_run(false, 1, NULL);
+    check_run(false, 5,
+              "rank 0 waits in a collective to which rank 1, which has left, does not come");
+    check_run(true, 5, "rank 2: no idea");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -240,5 +311,7 @@ main(int argc, char **argv)
     g_test_add_func("/reduce/memory/who-waits-hears-that-a-rank-left",
                     test_who_waits_hears_that_a_rank_left);
     g_test_add_func("/reduce/memory/different-actions-are-told", test_different_actions_are_told);
+    g_test_add_func("/reduce/memory/a-run-ends-with-who-waits-for-whom",
+                    test_a_run_ends_with_who_waits_for_whom);
     return g_test_run();
 }

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every allocation of three cycles of three ranks is made to fail in turn (the linker puts the
+ * functions below in the place of libc's). Nothing may crash, leak (under a sanitizer) or leave a
+ * rank waiting: what one rank finds before the broadcast all learn in it; after it a rank fails
+ * alone.
+ */
+#include "team.h"
+
+#include <search.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/format.h"
+
+static long to_come = -1; /* allocations until the one that fails; -1: none does */
+
+static bool
+fails(void)
+{
+    if (to_come < 0)
+        return false;
+    return to_come-- == 0;
+}
+
+#define WRAP(type, name, parameters, arguments)                                                    \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters                                                                  \
+    {                                                                                              \
+        return fails() ? NULL : __real_##name arguments;                                           \
+    }
+
+WRAP(void *, malloc, (size_t size), (size))
+WRAP(void *, calloc, (size_t n, size_t size), (n, size))
+WRAP(void *, realloc, (void *old, size_t size), (old, size))
+WRAP(void *, reallocarray, (void *old, size_t n, size_t size), (old, n, size))
+WRAP(char *, strdup, (const char *text), (text))
+WRAP(void *, tsearch, (const void *key, void **tree, __compar_fn_t compare), (key, tree, compare))
+
+int __wrap_asprintf(char **text, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+int
+__wrap_asprintf(char **text, const char *format, ...)
+{
+    va_list args;
+    if (fails())
+        return -1;
+    va_start(args, format);
+    int length = vasprintf(text, format, args);
+    va_end(args);
+    return length;
+}
+
+/* Agreement in one buffer, in two, a mismatch; a tensor that will stall. */
+static void
+submit_first(Team *team)
+{
+    team_submit_all(team, "a", 4);
+    team_submit_all(team, "b", 4);
+    for (int rank = 0; rank < team->ranks; rank++)
+        team_submit(team, rank, "c", rank);
+    team_submit_all(team, "d", 400);
+    team_submit(team, 0, "late", 1);
+    team_submit(team, 1, "late", 1);
+}
+
+/* Runs with the n-th allocation failing; returns how many ranks failed, -1 if all n came and went.
+ */
+static int
+run_with_failure(long n)
+{
+    Team team = {.config = {.fusion_threshold_bytes = 64, .stall_limit_ns = 10}};
+    int failed = 0;
+    team_open(&team, 3);
+    to_come = n;
+    for (int cycle = 0; cycle < 3 && failed == 0; cycle++) {
+        long left = to_come;
+        to_come = -1;
+        if (cycle == 0)
+            submit_first(&team);
+        if (cycle == 2)
+            team_submit(&team, 2, "late", 1);
+        to_come = left;
+        team.now_ns = cycle * 10;
+        team_cycle(&team);
+        for (int rank = 0; rank < 3; rank++) {
+            failed += !team.done[rank];
+            if (!team.done[rank])
+                g_assert_nonnull(
+                    strstr(ls_control_coordinator.error(team.controls[rank]), "out of memory"));
+        }
+    }
+    bool fired = to_come < 0;
+    to_come = -1;
+    if (failed == 0 && !fired) {
+        g_autofree char *late = team_text(&team, 2);
+        g_assert_cmpstr(late, ==, "!late");
+    }
+    team_close(&team);
+    return fired ? failed : -1;
+}
+
+static void
+test_no_allocation_is_taken_for_granted(void)
+{
+    int alone = 0, together = 0, failed = 0;
+    long n = 0;
+    for (; (failed = run_with_failure(n)) >= 0; n++) {
+        g_assert_true(failed == 1 || failed == 3);
+        alone += failed == 1;
+        together += failed == 3;
+    }
+    g_test_message("%ld allocations: %d failures of one rank, %d of all", n, alone, together);
+    g_assert_cmpint(alone, >, 20);
+    g_assert_cmpint(together, >, 50);
+}
+
+static void
+test_opening_fails_cleanly(void)
+{
+    const LsControlConfig config = {.ranks = 3};
+    LsControl *control = NULL;
+    int n = 0;
+    for (; control == NULL; n++) {
+        to_come = n;
+        control = ls_control_coordinator.open(&config, NULL);
+    }
+    to_come = -1;
+    g_assert_cmpint(n, >, 2);
+    ls_control_coordinator.close(control);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/reduce/coordinator/no-allocation-is-taken-for-granted",
+                    test_no_allocation_is_taken_for_granted);
+    g_test_add_func("/reduce/coordinator/opening-fails-cleanly", test_opening_fails_cleanly);
+    return g_test_run();
+}
