@@ -43,7 +43,9 @@ typedef struct Polygon {
 typedef struct Window {
     size_t first, n; /* gates */
     Polygon lines;
-    double lift; /* of the guesses above the middle of the band, median */
+    double widen; /* how much the gates were widened */
+    double floor; /* the bound is not said to be less */
+    double lift;  /* of the guesses above the middle of the band, median */
     bool has_lift;
 } Window;
 
@@ -155,15 +157,28 @@ lift_window(const Fit *fit, Window *window)
     window->lift = lifts[n / 2];
 }
 
-/* Adds the window, or its halves where no line passes it. */
+/* Many wide gates can leave a hair of a band. That is then a claim about how even the clocks are,
+ * no more about readings: a bound is not less than half the half-width of the usual gate. */
+static double
+get_floor(const Fit *fit, const size_t *by_width, size_t n)
+{
+    const LsGate *gate = &fit->gates[by_width[n / 2]];
+
+    if (gate->low_ns <= LS_GATE_OPEN_LOW || gate->high_ns >= LS_GATE_OPEN_HIGH)
+        return 0;
+    return (double)(gate->high_ns - gate->low_ns) / 4;
+}
+
+/* Adds the window, or its halves where no line passes it: there the rate changes, and each half
+ * allows for four times the change that was not enough. */
 static void
-add_window(Fit *fit, size_t first, size_t n)
+add_window(Fit *fit, size_t first, size_t n, double wander)
 {
     int64_t length_ns = fit->gates[first + n - 1].at_ns - fit->gates[first].at_ns;
-    double widen = WANDER * (double)length_ns / 2;
+    double widen = wander * (double)length_ns / 2;
     bool small = n <= SMALL_GATES || length_ns <= SMALL_NS;
     g_autofree size_t *order = g_new(size_t, n);
-    Window window = {.first = first, .n = n};
+    Window window = {.first = first, .n = n, .widen = widen};
     Corner box[] = {{-OFFSET_MAX_NS, -DRIFT_MAX},
                     {OFFSET_MAX_NS, -DRIFT_MAX},
                     {OFFSET_MAX_NS, DRIFT_MAX},
@@ -178,12 +193,13 @@ add_window(Fit *fit, size_t first, size_t n)
         if (pass_gate(fit, &window.lines, &fit->gates[order[i]], widen))
             continue;
         if (!small) {
-            add_window(fit, first, n / 2);
-            add_window(fit, first + n / 2, n - n / 2);
+            add_window(fit, first, n / 2, wander * 4);
+            add_window(fit, first + n / 2, n - n / 2, wander * 4);
             return;
         }
         fit->contradictions++;
     }
+    window.floor = get_floor(fit, order, n);
     lift_window(fit, &window);
     g_array_append_val(fit->windows, window);
 }
@@ -202,7 +218,7 @@ cut_windows(Fit *fit)
         /* A rest too small for a window of its own belongs to this one. */
         if (fit->n - end < WINDOW_GATES)
             end = fit->n;
-        add_window(fit, first, end - first);
+        add_window(fit, first, end - first, WANDER);
         first = end;
     }
 }
@@ -216,13 +232,35 @@ get_centre(const Fit *fit, const Window *window, int64_t at_ns)
     return (low + high) / 2 + (window->has_lift ? window->lift : 0);
 }
 
+/* How far the truth may have left a window's lines when its rate changed in it, so late or so early
+ * that all gates were still passed: the windows' slopes then contradict each other. */
+static double
+get_bend(const Fit *fit, const Window *left, const Window *right)
+{
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY}, length_ns = 0;
+    const Window *windows[] = {left, right};
+
+    for (int i = 0; i < 2; i++) {
+        const LsGate *gates = fit->gates + windows[i]->first;
+
+        length_ns = MAX(length_ns, (double)(gates[windows[i]->n - 1].at_ns - gates[0].at_ns));
+        for (size_t k = 0; k < windows[i]->lines.n; k++) {
+            low[i] = MIN(low[i], windows[i]->lines.corners[k].b);
+            high[i] = MAX(high[i], windows[i]->lines.corners[k].b);
+        }
+    }
+    return MAX(0, MAX(low[0] - high[1], low[1] - high[0])) * length_ns / 2;
+}
+
 /* The knot at a time that one or two windows know of. Where they do not agree the truth may be with
- * either. */
+ * either. Between knots the map is straight; a clock whose rate changes meanwhile leaves the line
+ * by half of what the gates were widened for. */
 static LsKnot
 make_knot(const Fit *fit, int64_t at_ns, const Window *left, const Window *right)
 {
     double low, high, low_right, high_right;
     double centre = (get_centre(fit, left, at_ns) + get_centre(fit, right, at_ns)) / 2;
+    double off;
     int64_t offset_ns;
 
     get_range(fit, &left->lines, at_ns, &low, &high);
@@ -238,7 +276,9 @@ make_knot(const Fit *fit, int64_t at_ns, const Window *left, const Window *right
         centre = (low + high) / 2;
     centre = CLAMP(centre, low, high);
     offset_ns = fit->guess_ns + llround(centre);
-    return (LsKnot){at_ns, at_ns + offset_ns, (int64_t)ceil(MAX(high - centre, centre - low)) + 1};
+    off = MAX(MAX(high - centre, centre - low), MAX(left->floor, right->floor)) +
+          MAX(left->widen, right->widen) / 2 + get_bend(fit, left, right);
+    return (LsKnot){at_ns, at_ns + offset_ns, (int64_t)ceil(off) + 1};
 }
 
 static LsClockmap *

@@ -241,7 +241,8 @@ match_unnumbered(Match *match, Item *items, size_t n)
 
         items[i].what = hash_call(call, tensors[items[i].call]);
     }
-    qsort(items, n, sizeof *items, compare_unnumbered);
+    if (n > 0)
+        qsort(items, n, sizeof *items, compare_unnumbered);
     for (size_t i = 1; i <= n; i++) {
         if (i < n && fits(match, items + first, i - first, &items[i]))
             continue;
@@ -336,6 +337,8 @@ ls_match_calls(LsBuilder *builder)
     size_t n_numbered = 0, n_others = 0;
 
     match.calls = ls_builder_get_calls(builder, &match.n_calls);
+    if (match.n_calls == 0)
+        return;
     match.ranks = ls_builder_get_ranks(builder, &match.n_ranks);
     for (size_t i = 0; i < match.n_ranks; i++)
         match.world =
