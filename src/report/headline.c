@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report/headline.c: the answer in five lines: the step and what it waits for; for whom; what
+ * agreeing and moving bytes take; what to try; what the recording is worth. Each line says what
+ * cannot be known where something was not recorded, rather than a number that looks like an answer.
+ */
+#include "report/report.h"
+
+#include "base/units.h"
+
+#include "report/advice.h"
+#include "report/evidence.h"
+#include "report/honesty.h"
+
+#include <string.h>
+
+struct LsHeadline {
+    GArray *lines; /* LsHeadlineLine */
+};
+
+static void
+clear_line(void *data)
+{
+    LsHeadlineLine *line = data;
+
+    g_free(line->label);
+    g_free(line->text);
+}
+
+static void
+add_line(LsHeadline *headline, char *label, GString *text)
+{
+    LsHeadlineLine line = {label, g_string_free(text, false)};
+
+    g_array_append_val(headline->lines, line);
+}
+
+/* A time with its unit, between two texts. */
+static void
+append_ns(GString *text, const char *before, int64_t ns, const char *after)
+{
+    g_autofree char *time = ls_format_ns(ns);
+
+    g_string_append_printf(text, "%s%s%s", before, time, after);
+}
+
+static char *
+format_label(const char *before, int64_t ns)
+{
+    g_autofree char *time = ls_format_ns(ns);
+
+    return g_strconcat(before, time, NULL);
+}
+
+/* -- 1. The step -- */
+
+static double
+get_percent(int64_t part_ns, int64_t whole_ns)
+{
+    return whole_ns > 0 ? 100.0 * (double)part_ns / (double)whole_ns : 0;
+}
+
+static void
+append_waited_for(GString *text, const LsLedger *ledger)
+{
+    int64_t wait_ns = ledger->mean_ns[LS_LEDGER_EXPOSED_WAIT];
+    int64_t transfer_ns = ledger->mean_ns[LS_LEDGER_EXPOSED_TRANSFER];
+    int64_t negotiation_ns = ledger->mean_ns[LS_LEDGER_NEGOTIATION];
+
+    if (ledger->waited_for_ns == 0) {
+        g_string_append(text, "The step waits for no communication: compute hides all of it.");
+        return;
+    }
+    append_ns(text, "The step waits ", ledger->waited_for_ns, "");
+    g_string_append_printf(text, " (%.0f %%) for communication: ",
+                           get_percent(ledger->waited_for_ns, ledger->step_ns));
+    append_ns(text, "", wait_ns, " waiting for a rank, ");
+    append_ns(text, "", transfer_ns, " moving bytes");
+    if (100 * negotiation_ns > ledger->waited_for_ns)
+        append_ns(text, ", ", negotiation_ns, " agreeing");
+    g_string_append_c(text, '.');
+}
+
+/* No step was marked, but compute was recorded. */
+static void
+append_overlap(GString *text, const LsEvidence *evidence)
+{
+    if (evidence->communication_ns == 0) {
+        g_string_append(text, "No communication was recorded, and no steps were marked.");
+        return;
+    }
+    append_ns(text, "Of ", evidence->communication_ns, " of communication a rank ");
+    append_ns(text, "", evidence->exposed_ns, "");
+    g_string_append_printf(text,
+                           " (%.0f %%) are exposed: no compute hides them. No steps were marked.",
+                           get_percent(evidence->exposed_ns, evidence->communication_ns));
+}
+
+/* No compute: exposure cannot be known; wait and transfer of a buffer can. */
+static void
+append_buffers(GString *text, const LsEvidence *evidence)
+{
+    if (evidence->buffers == 0) {
+        g_string_append(text, "No communication was executed");
+    } else if (evidence->judged > 0) {
+        append_ns(text, "A buffer waits ", evidence->wait_ns, " for its last rank ");
+        append_ns(text, "and moves its bytes in ", evidence->transfer_ns, " (means)");
+    } else {
+        append_ns(text, "A buffer's operation takes ", evidence->transfer_ns,
+                  " in the mean; how much of it is waiting is not in this recording, which "
+                  "holds one rank's calls");
+    }
+    g_string_append(text, ". No compute was recorded: what the step waits for is not known.");
+}
+
+static void
+add_step_line(LsHeadline *headline, const LsEvidence *evidence)
+{
+    GString *text = g_string_new(NULL);
+    int64_t length_ns = ls_trace_get_last_ns(evidence->input->trace) -
+                        ls_trace_get_first_ns(evidence->input->trace);
+    char *label = evidence->step_ns > 0 ? format_label("Step ", evidence->step_ns)
+                                        : format_label("Recording ", length_ns);
+
+    if (evidence->ledger.n > 0)
+        append_waited_for(text, &evidence->ledger);
+    else if (evidence->compute_ranks > 0)
+        append_overlap(text, evidence);
+    else
+        append_buffers(text, evidence);
+    add_line(headline, label, text);
+}
+
+/* -- 2. Whom the others wait for -- */
+
+/* "Rank 2 (gpu02:0)" or "Host gpu02" */
+static char *
+format_worst(const LsEvidence *evidence)
+{
+    size_t n_ranks;
+    const LsRank *ranks = ls_trace_get_ranks(evidence->input->trace, &n_ranks);
+    uint32_t rank = evidence->worst->rank;
+    const char *place = strchr(ls_trace_get_rank_label(evidence->input->trace, rank), ' ');
+
+    if (evidence->worst->is_host)
+        return g_strdup_printf("Host %s", ranks[rank].host);
+    if (place == NULL)
+        return g_strdup_printf("Rank %d", ranks[rank].rank);
+    return g_strdup_printf("Rank %d (%s)", ranks[rank].rank, place + 1);
+}
+
+/* From the third steady step on, a beginning is worth a word. */
+static void
+append_since(GString *text, const LsEvidence *evidence)
+{
+    size_t n_steps, before = 0;
+    const LsStep *steps = ls_trace_get_steps(evidence->input->trace, &n_steps);
+
+    for (size_t i = 0; i < n_steps; i++)
+        before += steps[i].rank == evidence->worst->rank &&
+                  ls_scope_is_steady(evidence->scope, &steps[i]) &&
+                  steps[i].number < evidence->worst->since;
+    if (evidence->worst->since != INT64_MIN && before > 1)
+        g_string_append_printf(text, ", since step %" G_GINT64_FORMAT, evidence->worst->since);
+}
+
+static void
+append_worst(GString *text, const LsEvidence *evidence)
+{
+    const LsStraggler *worst = evidence->worst;
+
+    g_string_append_printf(text, "was last in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " buffers",
+                           worst->times_last, worst->buffers);
+    if (worst->steps_last > 0) {
+        g_string_append_printf(text, ", in %" G_GINT64_FORMAT " of %zu steps", worst->steps_last,
+                               ls_scope_get_steady(evidence->scope));
+        append_ns(text, ", by ", worst->delay_ns, "");
+        append_since(text, evidence);
+    }
+    if (worst->cost_ns_per_step != LS_TIME_NONE)
+        append_ns(text, ". It costs ", worst->cost_ns_per_step, " a step");
+    if (evidence->cause.what != NULL) {
+        g_string_append_printf(text, ". Its %s takes ", evidence->cause.what);
+        append_ns(text, "", evidence->cause.own_ns, " against ");
+        append_ns(text, "", evidence->cause.others_ns, " elsewhere");
+    }
+    g_string_append_c(text, '.');
+}
+
+/* Only submissions tell: ticks of a timeline that one rank wrote. */
+static void
+append_late(GString *text, const LsEvidence *evidence)
+{
+    size_t n_ranks;
+    const LsRank *ranks = ls_trace_get_ranks(evidence->input->trace, &n_ranks);
+
+    if (evidence->ordered == 0) {
+        g_string_append(text, "Who was last is not in this recording");
+        if (evidence->occurrences > 0)
+            g_string_append(text, ": the submissions of the other ranks are missing");
+        g_string_append_c(text, '.');
+        return;
+    }
+    if (evidence->late_rank != LS_NONE)
+        g_string_append_printf(text, "Rank %d submitted last most often, in %" G_GINT64_FORMAT,
+                               ranks[evidence->late_rank].rank, evidence->most_late);
+    else
+        g_string_append(text, "No rank can be told to be the last in any");
+    g_string_append_printf(text, " of %" G_GINT64_FORMAT " negotiations", evidence->ordered);
+    append_ns(text, "; first to last ", evidence->spread_ns, " in the mean");
+    if (evidence->occurrences > evidence->ordered)
+        g_string_append_printf(text,
+                               ". Of %" G_GINT64_FORMAT
+                               " more negotiations the submissions are not in this recording",
+                               evidence->occurrences - evidence->ordered);
+    g_string_append_c(text, '.');
+}
+
+static void
+add_straggler_line(LsHeadline *headline, const LsEvidence *evidence)
+{
+    GString *text = g_string_new(NULL);
+    char *label;
+    size_t n_ranks;
+    const LsRank *ranks = ls_trace_get_ranks(evidence->input->trace, &n_ranks);
+
+    if (evidence->worst != NULL) {
+        label = format_worst(evidence);
+        append_worst(text, evidence);
+    } else if (evidence->most != NULL) {
+        label = g_strdup("No straggler");
+        g_string_append_printf(text,
+                               "The others wait for no rank in particular: rank %d was last most "
+                               "often, in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                               " buffers (%.0f by chance).",
+                               ranks[evidence->most->rank].rank, evidence->most->times_last,
+                               evidence->most->buffers, evidence->most->times_last_by_chance);
+    } else if (ls_trace_get_world(evidence->input->trace) < 2 && n_ranks < 2) {
+        label = g_strdup("One rank");
+        g_string_append(text, "It waits for nobody.");
+    } else {
+        label = g_strdup("Last rank");
+        append_late(text, evidence);
+    }
+    add_line(headline, label, text);
+}
+
+/* -- 3. Negotiation and moving bytes -- */
+
+static void
+append_moving(GString *text, const LsEvidence *evidence)
+{
+    g_autofree char *bytes = ls_format_bytes(evidence->bytes);
+
+    if (evidence->buffers == 0) {
+        g_string_append(text, "No buffer was executed.");
+        return;
+    }
+    g_string_append_printf(text, "A buffer (%" G_GINT64_FORMAT ", ", evidence->buffers);
+    if (evidence->buffers_per_step > 0)
+        g_string_append_printf(text, "%.1f a step, ", evidence->buffers_per_step);
+    g_string_append_printf(text, "%s in the mean) moves", bytes);
+    append_ns(text, " in ", evidence->transfer_ns, "");
+    if (evidence->bus_bytes_per_s >= 0) {
+        g_autofree char *rate = ls_format_rate(evidence->bus_bytes_per_s);
+
+        g_string_append_printf(text, ", %s on the bus", rate);
+    }
+    g_string_append_c(text, '.');
+}
+
+static void
+add_negotiation_line(LsHeadline *headline, const LsEvidence *evidence)
+{
+    GString *text = g_string_new(NULL);
+    char *label = NULL;
+
+    if (evidence->negotiated > 0 && evidence->ordered > 0) {
+        label = format_label("Negotiation ", evidence->negotiation_ns);
+        append_ns(text, "a tensor, once all ranks have it: ", evidence->behind_ns,
+                  " behind another buffer, ");
+        append_ns(text, "", evidence->sleep_ns, " sleeping, ");
+        append_ns(text, "", evidence->protocol_ns, " protocol. ");
+    } else if (evidence->negotiated > 0) {
+        label = format_label("Negotiation ", evidence->whole_ns);
+        g_string_append(text, "a tensor, the wait for the last rank included: it cannot be told "
+                              "apart here. ");
+    } else {
+        label = evidence->buffers > 0 ? format_label("Moving bytes ", evidence->transfer_ns)
+                                      : g_strdup("Moving bytes");
+    }
+    append_moving(text, evidence);
+    add_line(headline, label, text);
+}
+
+/* -- 4. Try -- */
+
+#define ADVICE_SHOWN 2
+
+static void
+add_advice_line(LsHeadline *headline, const LsEvidence *evidence)
+{
+    g_autoptr(GArray) advice = ls_advice_find(evidence);
+    GString *text = g_string_new(NULL);
+
+    for (size_t i = 0; i < MIN(advice->len, ADVICE_SHOWN); i++) {
+        const LsAdvice *row = &g_array_index(advice, LsAdvice, i);
+
+        g_string_append(text, i > 0 ? "; then " : "");
+        g_string_append_printf(text, "%s (%s", row->action, row->evidence);
+        append_ns(text, "; wins ", row->gain_ns, " a step at most)");
+    }
+    if (advice->len > 0)
+        g_string_append_c(text, '.');
+    else if (evidence->ledger.n > 0)
+        g_string_append(text, "nothing stands out: no cause of waiting is worth a hundredth of the "
+                              "step.");
+    else if (evidence->compute_ranks > 0)
+        g_string_append(text, "mark the steps (lockstep-mark.h): gains are told per step.");
+    else
+        g_string_append(text,
+                        "record compute too (marked phases, or the tracer): without it no gain "
+                        "can be told.");
+    add_line(headline, g_strdup("Try"), text);
+}
+
+LsHeadline *
+ls_headline_new(const LsAnalysisInput *input)
+{
+    LsHeadline *headline = g_new0(LsHeadline, 1);
+    g_autoptr(LsEvidence) evidence = ls_evidence_new(input);
+    g_autofree char *recorded = ls_honesty_format_line(evidence);
+
+    headline->lines = g_array_new(false, false, sizeof(LsHeadlineLine));
+    g_array_set_clear_func(headline->lines, clear_line);
+    if (evidence->has_events) {
+        add_step_line(headline, evidence);
+        add_straggler_line(headline, evidence);
+        add_negotiation_line(headline, evidence);
+        add_advice_line(headline, evidence);
+    } else {
+        add_line(headline, g_strdup("No events recorded"),
+                 g_string_new("The recording was begun and holds no event."));
+    }
+    add_line(headline, g_strdup("Recorded"), g_string_new(recorded));
+    return headline;
+}
+
+void
+ls_headline_free(LsHeadline *headline)
+{
+    if (headline == NULL)
+        return;
+    g_array_unref(headline->lines);
+    g_free(headline);
+}
+
+const LsHeadlineLine *
+ls_headline_get_lines(const LsHeadline *headline, size_t *ret_n)
+{
+    *ret_n = headline->lines->len;
+    return (const LsHeadlineLine *)(void *)headline->lines->data;
+}

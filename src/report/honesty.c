@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report/honesty.c: the honesty ledger of metrics.md: ranks expected and found, losses, damage,
+ * clocks, what the recording cost, what was inferred, test double.
+ */
+#include "report/honesty.h"
+
+#include "base/units.h"
+
+static const char *const clock_names[] = {
+    [LS_CLOCK_REFERENCE] = "one clock",
+    [LS_CLOCK_SAME_BOOT] = "one clock (same machine)",
+    [LS_CLOCK_ROUNDTRIP] = "clocks by round trips",
+    [LS_CLOCK_COLLECTIVE] = "clocks by causality of collectives",
+    [LS_CLOCK_WALL] = "wall clocks",
+    [LS_CLOCK_NONE] = "not all ranks on one clock",
+};
+
+typedef struct Sums {
+    uint32_t found, expected;
+    uint64_t lost, damaged, recorded; /* recorded: rows, lives counted apart */
+    LsClockMethod method;             /* the least trusted */
+    int64_t uncertainty_ns;           /* the largest */
+    bool test_double;
+} Sums;
+
+static Sums
+add_up(const LsTrace *trace)
+{
+    Sums sums = {.expected = ls_trace_get_world(trace), .method = LS_CLOCK_REFERENCE};
+    size_t n;
+    const LsRank *ranks = ls_trace_get_ranks(trace, &n);
+    g_autoptr(GHashTable) numbers = g_hash_table_new(g_direct_hash, g_direct_equal);
+
+    for (size_t r = 0; r < n; r++) {
+        if (!ranks[r].recorded)
+            continue;
+        sums.recorded++;
+        g_hash_table_add(numbers, GINT_TO_POINTER(ranks[r].rank));
+        sums.lost += ranks[r].lost;
+        sums.damaged += ranks[r].damaged;
+        sums.method = MAX(sums.method, ranks[r].clock_method);
+        sums.uncertainty_ns = MAX(sums.uncertainty_ns, ranks[r].clock_uncertainty_ns);
+        sums.test_double = sums.test_double || ranks[r].test_double;
+    }
+    if (sums.recorded < 2) /* there is nothing to align */
+        sums.method = LS_CLOCK_REFERENCE;
+    sums.found = g_hash_table_size(numbers);
+    sums.expected = MAX(sums.expected, sums.found);
+    return sums;
+}
+
+static char *
+format_clock(const Sums *sums)
+{
+    g_autofree char *bound = ls_format_ns(sums->uncertainty_ns);
+
+    if (sums->method <= LS_CLOCK_SAME_BOOT || sums->method == LS_CLOCK_NONE)
+        return g_strdup(clock_names[sums->method]);
+    return g_strdup_printf("%s, \302\261 %s", clock_names[sums->method], bound);
+}
+
+char *
+ls_honesty_format_line(const LsEvidence *evidence)
+{
+    Sums sums = add_up(evidence->input->trace);
+    g_autofree char *clock = format_clock(&sums);
+    GString *line = g_string_new(NULL);
+    size_t warmup = ls_scope_get_warmup(evidence->scope);
+
+    if (sums.test_double)
+        g_string_append(line, "CPU test double: its timings are no result. ");
+    g_string_append_printf(line, "%u of %u ranks, %" G_GUINT64_FORMAT " records lost, %s",
+                           sums.found, sums.expected, sums.lost, clock);
+    if (sums.damaged > 0)
+        g_string_append_printf(line, ", %" G_GUINT64_FORMAT " faults in the files", sums.damaged);
+    if (warmup > 0)
+        g_string_append_printf(line, ", %zu warm-up steps left out", warmup);
+    g_string_append_c(line, '.');
+    return g_string_free(line, false);
+}
+
+static void add(GPtrArray *lines, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+static void
+add(GPtrArray *lines, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    g_ptr_array_add(lines, g_strdup_vprintf(format, args));
+    va_end(args);
+}
+
+static void
+add_losses(GPtrArray *lines, const LsTrace *trace, const Sums *sums)
+{
+    size_t n;
+    const LsRank *ranks = ls_trace_get_ranks(trace, &n);
+
+    add(lines, "records lost: %" G_GUINT64_FORMAT "%s", sums->lost,
+        sums->lost > 0 ? ", by rank:" : "");
+    for (size_t r = 0; r < n; r++)
+        if (ranks[r].lost > 0)
+            add(lines, "  rank %d: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT, ranks[r].rank,
+                ranks[r].lost, ranks[r].records + ranks[r].lost);
+    add(lines, "faults found in files: %" G_GUINT64_FORMAT, sums->damaged);
+}
+
+static void
+add_inferred(GPtrArray *lines, const LsTrace *trace)
+{
+    size_t n, inferred = 0, loose = 0;
+    const LsStep *steps = ls_trace_get_steps(trace, &n);
+    const LsBuffer *buffers;
+
+    for (size_t i = 0; i < n; i++)
+        inferred += steps[i].inferred;
+    if (inferred > 0)
+        add(lines, "inferred, not recorded: %zu steps", inferred);
+    buffers = ls_trace_get_buffers(trace, &n);
+    for (size_t i = 0; i < n; i++)
+        loose += !buffers[i].pairing_exact && buffers[i].n_calls > 1;
+    if (loose > 0)
+        add(lines, "inferred, not recorded: which calls of %zu buffers belong together", loose);
+}
+
+GPtrArray *
+ls_honesty_list(const LsAnalysisInput *input)
+{
+    Sums sums = add_up(input->trace);
+    GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *clock = format_clock(&sums);
+    const char *cost = ls_trace_get_fact(input->trace, "recorder.cost_ns");
+
+    add(lines, "ranks: %u found, %u expected", sums.found, sums.expected);
+    add_losses(lines, input->trace, &sums);
+    add(lines, "clocks: %s", clock);
+    if (cost != NULL)
+        add(lines, "cost of recording: %s ns per record", cost);
+    else
+        add(lines, "cost of recording: not measured in this run");
+    add_inferred(lines, input->trace);
+    if (sums.test_double)
+        add(lines, "CPU test double in use: its timings are no result");
+    return lines;
+}
