@@ -262,7 +262,9 @@ add_row(LsTable *table, const LsAnalysisInput *input, uint32_t buffer,
     ls_table_set_int(table, ID, buffer);
     if (collective->step != LS_NONE)
         ls_table_set_int(table, STEP, steps[collective->step].number);
-    ls_table_set_text(table, COMMUNICATOR, ls_trace_get_string(input->trace, call->communicator));
+    if (call->communicator != 0)
+        ls_table_set_text(table, COMMUNICATOR,
+                          ls_trace_get_string(input->trace, call->communicator));
     ls_table_set_text(table, OPERATION, ls_operation_get(call->operation)->name);
     set_count(table, BYTES, call->bytes, 0);
     set_count(table, TENSORS, call->tensors, 1);

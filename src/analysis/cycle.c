@@ -38,49 +38,63 @@ counts(const LsAnalysisInput *input, const LsScope *scope, const LsCycle *cycle)
            strcmp(ls_trace_get_string(input->trace, cycle->control), "tree") != 0;
 }
 
-static void
-add_cycles(const LsAnalysisInput *input, const LsScope *scope, Sum sums[N_PATHS])
+/* Number of the round -> its path + 1. A rank with nothing to say in a round may call it idle: the
+ * round's path is the largest of its ranks'. */
+static GHashTable *
+find_paths(const LsAnalysisInput *input, const LsScope *scope)
 {
+    GHashTable *paths = g_hash_table_new(g_int64_hash, g_int64_equal);
     size_t n_cycles;
     const LsCycle *cycles = ls_trace_get_cycles(input->trace, &n_cycles);
-    GHashTable *rounds[N_PATHS];
 
-    for (int path = 0; path < N_PATHS; path++)
-        rounds[path] = g_hash_table_new(g_int64_hash, g_int64_equal);
     for (size_t i = 0; i < n_cycles; i++) {
-        Sum *sum = &sums[MIN(cycles[i].path, N_PATHS - 1)];
+        void *key = (void *)(uintptr_t)&cycles[i].number;
+        size_t before = GPOINTER_TO_SIZE(g_hash_table_lookup(paths, key));
 
-        if (!counts(input, scope, &cycles[i]))
+        if (counts(input, scope, &cycles[i]) && cycles[i].path + 1u > before)
+            g_hash_table_insert(paths, key, GSIZE_TO_POINTER(cycles[i].path + 1u));
+    }
+    return paths;
+}
+
+/* The sum that the round of this number belongs to; NULL if it is not shown. */
+static Sum *
+find_sum(GHashTable *paths, const int64_t *number, Sum sums[N_PATHS])
+{
+    size_t path = GPOINTER_TO_SIZE(g_hash_table_lookup(paths, number));
+
+    return path == 0 ? NULL : &sums[path - 1];
+}
+
+static void
+add_all(const LsAnalysisInput *input, const LsScope *scope, Sum sums[N_PATHS])
+{
+    g_autoptr(GHashTable) paths = find_paths(input, scope);
+    size_t n_cycles, n_messages;
+    const LsCycle *cycles = ls_trace_get_cycles(input->trace, &n_cycles);
+    const LsMessage *messages = ls_trace_get_messages(input->trace, &n_messages);
+    GHashTableIter iter;
+    void *value;
+
+    g_hash_table_iter_init(&iter, paths);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        sums[GPOINTER_TO_SIZE(value) - 1].rounds++;
+    for (size_t i = 0; i < n_cycles; i++) {
+        Sum *sum = find_sum(paths, &cycles[i].number, sums);
+
+        if (sum == NULL || !counts(input, scope, &cycles[i]))
             continue;
         sum->rows++;
         sum->time_ns += cycles[i].end_ns - cycles[i].start_ns;
-        sum->rounds +=
-            g_hash_table_add(rounds[cycles[i].path], (void *)(uintptr_t)&cycles[i].number);
     }
-    for (int path = 0; path < N_PATHS; path++)
-        g_hash_table_unref(rounds[path]);
-}
-
-/* Both tables are sorted by rank and start, and a message lies in its cycle: one pass. */
-static void
-add_messages(const LsAnalysisInput *input, const LsScope *scope, Sum sums[N_PATHS])
-{
-    size_t n_cycles, n_messages, c = 0;
-    const LsCycle *cycles = ls_trace_get_cycles(input->trace, &n_cycles);
-    const LsMessage *messages = ls_trace_get_messages(input->trace, &n_messages);
-
     for (size_t i = 0; i < n_messages; i++) {
-        while (c < n_cycles &&
-               (cycles[c].rank < messages[i].rank ||
-                (cycles[c].rank == messages[i].rank && cycles[c].end_ns <= messages[i].start_ns &&
-                 cycles[c].number != messages[i].cycle)))
-            c++;
-        if (c == n_cycles || cycles[c].rank != messages[i].rank ||
-            cycles[c].number != messages[i].cycle || !counts(input, scope, &cycles[c]))
+        Sum *sum = find_sum(paths, &messages[i].cycle, sums);
+
+        if (sum == NULL || !ls_scope_has(scope, messages[i].rank, messages[i].start_ns))
             continue;
-        sums[cycles[c].path].messages += messages[i].messages_out;
-        sums[cycles[c].path].bytes += messages[i].bytes_out;
-        sums[cycles[c].path].with_messages = true;
+        sum->messages += messages[i].messages_out;
+        sum->bytes += messages[i].bytes_out;
+        sum->with_messages = true;
     }
 }
 
@@ -91,8 +105,7 @@ run(const LsAnalysisInput *input)
     g_autoptr(LsScope) scope = ls_scope_new(input);
     Sum sums[N_PATHS] = {0};
 
-    add_cycles(input, scope, sums);
-    add_messages(input, scope, sums);
+    add_all(input, scope, sums);
     for (int path = 0; path < N_PATHS; path++) {
         if (sums[path].rows == 0)
             continue;

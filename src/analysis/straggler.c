@@ -116,8 +116,9 @@ decide(const Work *work, LsStraggler *stragglers)
 /* -- What it cost -- */
 
 static void
-collect_waits(Work *work, const Decision *decision)
+collect_waits(Work *work, LsStraggler *straggler, const Decision *decision)
 {
+    int64_t longest_ns = 0;
     size_t n;
     const LsArrival *items = ls_activity_get_arrivals(work->input->activity, decision->buffer, &n);
 
@@ -126,12 +127,14 @@ collect_waits(Work *work, const Decision *decision)
 
         if (items[i].wait_ns == LS_TIME_NONE || work->set_of[items[i].rank] == decision->set)
             continue;
+        longest_ns = MAX(longest_ns, items[i].wait_ns);
         if (work->waits[items[i].rank] == NULL)
             work->waits[items[i].rank] = g_array_new(false, false, sizeof(LsInterval));
         if (work->waits[items[i].rank]->len == 0)
             g_array_append_val(work->waiting, items[i].rank);
         g_array_append_val(work->waits[items[i].rank], wait);
     }
+    straggler->delay_ns += longest_ns;
 }
 
 /* Adds what each rank waited in the step, and forgets it. Returns the smallest exposed wait,
@@ -167,14 +170,14 @@ settle_step(Work *work, LsStraggler *straggler, int64_t *ret_longest_ns)
 }
 
 static void
-find_since(const Work *work, LsStraggler *straggler, int64_t total_ns)
+find_since(const Work *work, LsStraggler *straggler, int64_t mean_ns)
 {
     const int64_t *pairs = (const int64_t *)(void *)work->costs->data;
     size_t n = work->costs->len / 2;
 
     straggler->since = INT64_MIN;
     for (size_t i = 0; i < n && straggler->since == INT64_MIN; i++)
-        if (2 * pairs[2 * i + 1] >= total_ns / (int64_t)n)
+        if (2 * pairs[2 * i + 1] >= mean_ns)
             straggler->since = pairs[2 * i];
 }
 
@@ -182,40 +185,40 @@ find_since(const Work *work, LsStraggler *straggler, int64_t total_ns)
 static void
 settle_set(Work *work, LsStraggler *straggler, const Decision *decisions, size_t n)
 {
-    int64_t cost_ns = 0, delay_ns = 0, steady = (int64_t)ls_scope_get_steady(work->scope);
+    int64_t cost_ns = 0, longest_ns = 0, steady = (int64_t)ls_scope_get_steady(work->scope);
     bool known = false;
     size_t i = 0;
 
     g_array_set_size(work->costs, 0);
     while (i < n) {
         const Decision *first = &decisions[i];
-        int64_t longest_ns, least_ns;
+        int64_t step_longest_ns, least_ns, weight_ns;
 
         for (; i < n && decisions[i].number == first->number; i++)
-            collect_waits(work, &decisions[i]);
-        least_ns = settle_step(work, straggler, &longest_ns);
-        if (first->step == LS_NONE || !ls_scope_is_steady(work->scope, &work->steps[first->step]))
+            collect_waits(work, straggler, &decisions[i]);
+        least_ns = settle_step(work, straggler, &step_longest_ns);
+        if (first->step == LS_NONE || work->steps[first->step].cut)
+            continue;
+        weight_ns = least_ns != LS_TIME_NONE ? least_ns : step_longest_ns;
+        g_array_append_val(work->costs, first->number);
+        g_array_append_val(work->costs, weight_ns);
+        if (!ls_scope_is_steady(work->scope, &work->steps[first->step]))
             continue;
         straggler->steps_last++;
-        delay_ns += longest_ns;
+        longest_ns += step_longest_ns;
         if (least_ns != LS_TIME_NONE) {
             known = true;
             cost_ns += least_ns;
         }
-        int64_t cost_or_delay_ns = least_ns != LS_TIME_NONE ? least_ns : longest_ns;
-
-        g_array_append_val(work->costs, first->number);
-        g_array_append_val(work->costs, cost_or_delay_ns);
     }
-    if (straggler->steps_last > 0) {
-        straggler->delay_ns = delay_ns / straggler->steps_last;
-        find_since(work, straggler, known ? cost_ns : delay_ns);
-    }
+    straggler->delay_ns = ls_stats_mean(straggler->delay_ns, (int64_t)n);
+    if (straggler->steps_last > 0)
+        find_since(work, straggler, (known ? cost_ns : longest_ns) / straggler->steps_last);
     if (known && steady > 0)
         straggler->cost_ns_per_step = ls_stats_mean(cost_ns, steady);
 }
 
-/* A set that was never last costs nothing, where cost can be known at all. */
+/* A set that was never last in a steady step costs nothing, where cost can be known at all. */
 static void
 set_nothing(const Work *work, LsStraggler *straggler)
 {
@@ -226,7 +229,7 @@ set_nothing(const Work *work, LsStraggler *straggler)
     for (uint32_t r = 0; r < n_ranks && !outside; r++)
         outside =
             work->set_of[r] != straggler->rank && ls_activity_has_compute(work->input->activity, r);
-    if (straggler->buffers > 0 && straggler->times_last == 0 && outside &&
+    if (straggler->buffers > 0 && straggler->steps_last == 0 && outside &&
         ls_scope_get_steady(work->scope) > 0)
         straggler->cost_ns_per_step = 0;
 }

@@ -14,8 +14,8 @@ typedef struct LsStraggler {
     int64_t waited_for_ns;     /* all others together */
     int64_t cost_ns_per_step;  /* LS_TIME_NONE: no compute recorded outside, or no steady step */
     int64_t steps_last;        /* steady steps in which it was last at least once */
-    int64_t delay_ns;          /* mean over those of the longest wait for it */
-    int64_t since;             /* first steady step in which it cost half the mean; INT64_MIN: none */
+    int64_t delay_ns;          /* mean over the buffers in which it was last of the longest wait */
+    int64_t since;             /* first whole step in which it cost half the mean; INT64_MIN: none */
 } LsStraggler;
 
 /* Ranks in order, then hosts in order of their first rank. */

@@ -70,8 +70,9 @@ get_cost(const LsEvidence *evidence, const LsStraggler *straggler)
 
     if (straggler->cost_ns_per_step != LS_TIME_NONE)
         return straggler->cost_ns_per_step;
-    return steady > 0 ? straggler->delay_ns * straggler->steps_last / steady
-                      : ls_stats_mean(straggler->waited_for_ns, straggler->buffers);
+    return steady > 0
+               ? straggler->delay_ns * straggler->steps_last / steady
+               : ls_stats_mean(straggler->delay_ns * straggler->times_last, straggler->buffers);
 }
 
 static size_t

@@ -149,7 +149,7 @@ format_worst(const LsEvidence *evidence)
     return g_strdup_printf("Rank %d (%s)", ranks[rank].rank, place + 1);
 }
 
-/* From the third steady step on, a beginning is worth a word. */
+/* A beginning after the second step is worth a word. */
 static void
 append_since(GString *text, const LsEvidence *evidence)
 {
@@ -157,8 +157,8 @@ append_since(GString *text, const LsEvidence *evidence)
     const LsStep *steps = ls_trace_get_steps(evidence->input->trace, &n_steps);
 
     for (size_t i = 0; i < n_steps; i++)
-        before += steps[i].rank == evidence->worst->rank &&
-                  ls_scope_is_steady(evidence->scope, &steps[i]) &&
+        before += steps[i].rank == evidence->worst->rank && !steps[i].cut &&
+                  ls_scope_has_step(evidence->scope, &steps[i]) &&
                   steps[i].number < evidence->worst->since;
     if (evidence->worst->since != INT64_MIN && before > 1)
         g_string_append_printf(text, ", since step %" G_GINT64_FORMAT, evidence->worst->since);

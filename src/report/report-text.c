@@ -23,6 +23,15 @@ is_time(const LsColumn *column)
     return g_str_has_suffix(column->name, "_ns") || g_str_has_suffix(column->name, "_ns_per_step");
 }
 
+/* A moment, not a duration: shown since the start of the run. */
+static bool
+is_moment(const LsColumn *column)
+{
+    static const char *const names[] = {"start_ns", "end_ns", "first_ns", "last_ns", NULL};
+
+    return g_strv_contains(names, column->name);
+}
+
 static char *
 format_number(const LsColumn *column, double value)
 {
@@ -42,7 +51,7 @@ is_bytes(const LsColumn *column)
 }
 
 static char *
-format_cell(const LsTable *table, size_t row, size_t c)
+format_cell(const LsTable *table, size_t row, size_t c, int64_t first_ns)
 {
     const LsColumn *column = ls_table_get_column(table, c);
 
@@ -51,7 +60,8 @@ format_cell(const LsTable *table, size_t row, size_t c)
     switch (column->type) {
     case LS_COLUMN_INT:
         if (is_time(column))
-            return ls_format_ns(ls_table_get_int(table, row, c));
+            return ls_format_ns(ls_table_get_int(table, row, c) -
+                                (is_moment(column) ? first_ns : 0));
         if (is_bytes(column))
             return ls_format_bytes(ls_table_get_int(table, row, c));
         return g_strdup_printf("%" G_GINT64_FORMAT, ls_table_get_int(table, row, c));
@@ -116,7 +126,7 @@ is_known(const LsTable *table, size_t column)
 }
 
 static void
-write_column_cells(GPtrArray *lines, const LsTable *table, size_t c, size_t rows)
+write_column_cells(GPtrArray *lines, const LsTable *table, size_t c, size_t rows, int64_t first_ns)
 {
     const LsColumn *column = ls_table_get_column(table, c);
     bool left = column->type == LS_COLUMN_TEXT;
@@ -125,7 +135,7 @@ write_column_cells(GPtrArray *lines, const LsTable *table, size_t c, size_t rows
 
     g_ptr_array_add(cells, format_name(column));
     for (size_t r = 0; r < rows; r++)
-        g_ptr_array_add(cells, shorten(format_cell(table, r, c)));
+        g_ptr_array_add(cells, shorten(format_cell(table, r, c, first_ns)));
     for (size_t i = 0; i < cells->len; i++)
         width = MAX(width, g_utf8_strlen(cells->pdata[i], -1));
     for (size_t i = 0; i < cells->len; i++) {
@@ -146,7 +156,7 @@ free_line(void *line)
 }
 
 static void
-write_table(FILE *out, const LsTable *table)
+write_table(FILE *out, const LsTable *table, int64_t first_ns)
 {
     size_t all = ls_table_get_rows(table), rows = MIN(all, ROWS_SHOWN);
     g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(free_line);
@@ -155,7 +165,7 @@ write_table(FILE *out, const LsTable *table)
         g_ptr_array_add(lines, g_string_new(NULL));
     for (size_t c = 0; c < ls_table_get_columns(table); c++)
         if (is_known(table, c))
-            write_column_cells(lines, table, c, rows);
+            write_column_cells(lines, table, c, rows, first_ns);
     fprintf(out, "\n%s\n", ls_table_get_name(table));
     for (size_t i = 0; i < lines->len; i++)
         fprintf(out, "%s\n", g_strchomp(((GString *)lines->pdata[i])->str));
@@ -174,7 +184,7 @@ write_findings(FILE *out, const LsTable *table)
 
     fprintf(out, "\n%s\n", ls_table_get_name(table));
     for (size_t r = 0; r < rows; r++) {
-        g_autofree char *sentence = format_cell(table, r, (size_t)text);
+        g_autofree char *sentence = format_cell(table, r, (size_t)text, 0);
 
         fputs("  ", out);
         put_padded(out, ls_table_get_text(table, r, (size_t)severity), 8, true);
@@ -236,7 +246,7 @@ write_report(FILE *out, const LsHeadline *headline, LsTable *const *tables, size
         else if (strcmp(name, "findings") == 0)
             write_findings(out, tables[i]);
         else
-            write_table(out, tables[i]);
+            write_table(out, tables[i], ls_trace_get_first_ns(input->trace));
     }
     if (empty->len > 0)
         fprintf(out, "\nwithout rows: %s\n", empty->str);
