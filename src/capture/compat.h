@@ -19,8 +19,15 @@
 #endif
 #endif
 
+/* LS_BIND_SINCE: for a function that came to x86-64 after the first glibc there. */
 #ifdef LS_GLIBC_FIRST
 #define LS_BIND_OLD(name) __asm__(".symver " #name "," #name "@" LS_GLIBC_FIRST)
+#ifdef __x86_64__
+#define LS_BIND_SINCE(name, version) __asm__(".symver " #name "," #name "@" version)
 #else
-#define LS_BIND_OLD(name) _Static_assert(1, "")
+#define LS_BIND_SINCE(name, version) LS_BIND_OLD(name)
+#endif
+#else
+#define LS_BIND_OLD(name)            _Static_assert(1, "")
+#define LS_BIND_SINCE(name, version) _Static_assert(1, "")
 #endif
