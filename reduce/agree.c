@@ -5,11 +5,11 @@
  */
 #include "reduce/agree.h"
 
+#include "reduce/failure.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "reduce/failure.h"
 
 /* What a rank tells of its failure, and rank 0 all of the first one. */
 typedef struct Verdict {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * reduce/arith.h: arithmetic that neither C nor MPI has: float16, bfloat16, and a minimum and
- * maximum that let NaN pass.
+ * reduce/arith.h: arithmetic that MPI does not have: float16, bfloat16, a minimum and maximum that
+ * let NaN pass, and 8-bit integers that wrap.
  *
- * MPI has no 16-bit floats, and its minimum of a number and a NaN is either of them, by order.
+ * MPI has no 16-bit floats; its minimum of a number and a NaN is either of them, by order; and Open
+ * MPI 4.1 adds 8-bit integers with saturation, whose result depends on the order too.
  */
 #pragma once
 
@@ -31,6 +32,10 @@ typedef void (*LsCombine)(const void *in, void *inout, size_t count);
     ROW(BFLOAT16, MAX, bfloat16_max, uint16_t, ls_bfloat16_load, ls_bfloat16_store,                \
         LS_MAX_NAN(a, b))                                                                          \
     ROW(BFLOAT16, PRODUCT, bfloat16_product, uint16_t, ls_bfloat16_load, ls_bfloat16_store, a *b)  \
+    ROW(INT8, SUM, int8_sum, int8_t, , (int8_t), a + b)                                            \
+    ROW(INT8, PRODUCT, int8_product, int8_t, , (int8_t), a *b)                                     \
+    ROW(UINT8, SUM, uint8_sum, uint8_t, , (uint8_t), a + b)                                        \
+    ROW(UINT8, PRODUCT, uint8_product, uint8_t, , (uint8_t), a *b)                                 \
     ROW(FLOAT32, MIN, float32_min, float, , , LS_MIN_NAN(a, b))                                    \
     ROW(FLOAT32, MAX, float32_max, float, , , LS_MAX_NAN(a, b))                                    \
     ROW(FLOAT64, MIN, float64_min, double, , , LS_MIN_NAN(a, b))                                   \

@@ -9,10 +9,10 @@
  */
 #pragma once
 
+#include "reduce/lockstep.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-#include "reduce/lockstep.h"
 
 typedef struct LsWide {
     lockstep_dtype dtype; /* summed in */

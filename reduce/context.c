@@ -9,12 +9,17 @@
  */
 #include "reduce/context.h"
 
+#include "capture/compat.h"
+#include "reduce/agree.h"
+#include "reduce/failure.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "reduce/agree.h"
-#include "reduce/failure.h"
+LS_BIND_OLD(pthread_create);
+LS_BIND_OLD(pthread_join);
+LS_BIND_OLD(pthread_detach);
 
 LOCKSTEP_API void
 lockstep_options_init(lockstep_options *options)

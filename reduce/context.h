@@ -4,9 +4,6 @@
  */
 #pragma once
 
-#include <pthread.h>
-#include <stdbool.h>
-
 #include "reduce/execute.h"
 #include "reduce/instrument.h"
 #include "reduce/loop.h"
@@ -14,6 +11,9 @@
 #include "reduce/settings.h"
 #include "reduce/watcher.h"
 #include "reduce/world.h"
+
+#include <pthread.h>
+#include <stdbool.h>
 
 struct lockstep_context {
     LsSettings settings;

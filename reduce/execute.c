@@ -6,12 +6,12 @@
  */
 #include "reduce/execute.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "capture/format.h"
 #include "reduce/average.h"
 #include "reduce/failure.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #define WIDE_BYTES (1024 * 1024)
 

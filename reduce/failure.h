@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include <stdarg.h>
-
 #include "reduce/lockstep.h"
+
+#include <stdarg.h>
 
 /* Room for one sentence, its end included. */
 #define LS_FAILURE_TEXT_MAX 640

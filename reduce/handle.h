@@ -7,11 +7,11 @@
  */
 #pragma once
 
+#include "reduce/lockstep.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "reduce/lockstep.h"
 
 typedef struct LsHandleSlot {
     uint32_t uses;

@@ -7,11 +7,6 @@
 #include "capture/recorder.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* Present where the recorder can recover; else null. */
-LsStatus ls_recorder_recover(const char *folder) __attribute__((weak));
 
 static const char *const stage_texts[LS_N_STAGES] = {"DRAIN", "EXCHANGE", "PARSE", "BUILD"};
 
@@ -51,7 +46,6 @@ void
 ls_instrument_open(LsInstrument *instrument, const char *folder)
 {
     instrument->open = ls_recorder_open(folder) == LS_OK;
-    instrument->folder = folder != NULL ? strdup(folder) : NULL;
 }
 
 void
@@ -60,8 +54,6 @@ ls_instrument_close(LsInstrument *instrument)
     if (instrument->open)
         ls_recorder_close();
     instrument->open = false;
-    free(instrument->folder);
-    instrument->folder = NULL;
 }
 
 void
@@ -81,8 +73,10 @@ ls_instrument_info(const LsInstrument *instrument, const char *key, const char *
 void
 ls_instrument_thread(const LsInstrument *instrument, const char *name)
 {
-    if (instrument->open)
-        ls_recorder_set_thread_name(name);
+    if (!instrument->open)
+        return;
+    ls_recorder_expect_bursts(); /* cycles follow one another without a pause while tensors pend */
+    ls_recorder_set_thread_name(name);
 }
 
 int64_t
@@ -260,7 +254,6 @@ ls_instrument_say(const char *text)
 void
 ls_instrument_recover(const LsInstrument *instrument)
 {
-    if (instrument->open && ls_recorder_recover != NULL)
-        ls_recorder_recover(instrument->folder != NULL ? instrument->folder
-                                                       : getenv("LOCKSTEP_RUN"));
+    if (instrument->open)
+        ls_recorder_recover(NULL);
 }

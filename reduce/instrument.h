@@ -10,12 +10,12 @@
  */
 #pragma once
 
+#include "reduce/lockstep.h"
+#include "reduce/transport.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "reduce/lockstep.h"
-#include "reduce/transport.h"
 
 typedef enum LsStage {
     LS_STAGE_DRAIN,    /* taking what was submitted */
@@ -26,8 +26,7 @@ typedef enum LsStage {
 } LsStage;
 
 typedef struct LsInstrument {
-    bool open;    /* holds the recorder open */
-    char *folder; /* owned; NULL: $LOCKSTEP_RUN */
+    bool open; /* holds the recorder open */
     int64_t communicator;
     uint32_t stages[LS_N_STAGES], calls[LS_CALL_ALLREDUCE + 1], control; /* name ids, 0: not yet */
     uint32_t pack, unpack, roundtrip;

@@ -8,6 +8,9 @@
  */
 #include "reduce/link.h"
 
+#include "reduce/failure.h"
+#include "reduce/instrument.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +25,6 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "reduce/failure.h"
-#include "reduce/instrument.h"
 
 #define ADDRESSES_MAX 4
 #define PATIENCE_MS   2000

@@ -15,13 +15,13 @@
  */
 #include "reduce/loop.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include "capture/format.h"
 #include "reduce/clock.h"
 #include "reduce/failure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 /* With a cycle time of 0 an idle rank still must not spin. */
 #define LEAST_PAUSE_NS 50000

@@ -7,13 +7,12 @@
  * counts in int.
  */
 #include "reduce/plane.h"
-
-#include <stdlib.h>
-
 #include "reduce/arith.h"
 #include "reduce/failure.h"
 #include "reduce/message.h"
 #include "reduce/world-mpi.h"
+
+#include <stdlib.h>
 
 #define PIECE_ELEMENTS (INT64_C(1) << 30)
 #define N_DTYPES       (LOCKSTEP_INT64 + 1)

@@ -8,13 +8,12 @@
  * first member is the LsPlane.
  */
 #include "reduce/plane.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "reduce/failure.h"
 #include "reduce/message.h"
 #include "reduce/world.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static bool
 self_fits(const LsWorld *world)

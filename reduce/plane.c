@@ -4,10 +4,10 @@
  */
 #include "reduce/plane.h"
 
-#include <string.h>
-
 #include "reduce/failure.h"
 #include "reduce/world.h"
+
+#include <string.h>
 
 /* In the order in which "auto" tries them. */
 static const LsPlaneClass *const classes[] = {

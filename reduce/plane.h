@@ -8,11 +8,11 @@
  */
 #pragma once
 
+#include "reduce/lockstep.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "reduce/lockstep.h"
 
 typedef struct LsWorld LsWorld;
 typedef struct LsPlane LsPlane;

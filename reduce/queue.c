@@ -7,6 +7,11 @@
  */
 #include "reduce/queue.h"
 
+#include "capture/compat.h"
+#include "reduce/failure.h"
+#include "reduce/handle.h"
+#include "reduce/names.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,9 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "reduce/failure.h"
-#include "reduce/handle.h"
-#include "reduce/names.h"
+LS_BIND_SINCE(pthread_condattr_setclock, "GLIBC_2.3.3");
 
 struct LsQueue {
     pthread_mutex_t lock;

@@ -11,12 +11,12 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "reduce/instrument.h"
 #include "reduce/lockstep.h"
 #include "reduce/message.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 typedef struct LsQueue LsQueue;
 

@@ -7,12 +7,12 @@
  */
 #include "reduce/settings.h"
 
+#include "reduce/failure.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "reduce/failure.h"
 
 typedef enum LsSettingType {
     LS_SETTING_MS,

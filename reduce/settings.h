@@ -8,11 +8,11 @@
  */
 #pragma once
 
+#include "reduce/lockstep.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "reduce/lockstep.h"
 
 typedef enum LsSettingId {
 #define LS_SETTING(SYMBOL, ...) LS_SETTING_##SYMBOL,

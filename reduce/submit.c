@@ -3,7 +3,6 @@
  * reduce/submit.c: checks what a program hands in, and puts it into the queue.
  */
 #include "reduce/context.h"
-
 #include "capture/format.h"
 #include "reduce/failure.h"
 

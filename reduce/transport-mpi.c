@@ -6,14 +6,13 @@
  * MPI_Allreduce (facts/cuda.md 8.5).
  */
 #include "reduce/world-mpi.h"
+#include "reduce/failure.h"
+#include "reduce/instrument.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "reduce/failure.h"
-#include "reduce/instrument.h"
 
 typedef struct MpiTransport {
     LsTransport base;

@@ -8,6 +8,11 @@
  */
 #include "reduce/watcher.h"
 
+#include "capture/compat.h"
+#include "reduce/failure.h"
+#include "reduce/instrument.h"
+#include "reduce/link.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -19,16 +24,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "reduce/failure.h"
-#include "reduce/instrument.h"
-#include "reduce/link.h"
-
 #define POLL_MS  100
 #define GRACE_MS 1000 /* for the loop to end, once all ranks have agreed to leave */
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
+
+LS_BIND_OLD(pthread_create);
+LS_BIND_OLD(pthread_join);
 
 typedef struct Peer {
     int rank;

@@ -9,10 +9,10 @@
  */
 #include "reduce/world-mpi.h"
 
+#include "reduce/failure.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
-
-#include "reduce/failure.h"
 
 #define CLOCK_TAG 1
 

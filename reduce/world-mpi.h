@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include <mpi.h>
-
 #include "reduce/world.h"
+
+#include <mpi.h>
 
 /* The context's own duplicate. */
 MPI_Comm ls_world_mpi_communicator(const LsWorld *world);

@@ -4,12 +4,11 @@
  * nothing to carry.
  */
 #include "reduce/world.h"
+#include "reduce/failure.h"
+#include "reduce/transport-memory.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
-
-#include "reduce/failure.h"
-#include "reduce/transport-memory.h"
 
 typedef struct SelfWorld {
     LsWorld base;

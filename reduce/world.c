@@ -7,12 +7,12 @@
  */
 #include "reduce/world.h"
 
+#include "reduce/failure.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "reduce/failure.h"
 
 static const LsWorldClass *const classes[] = {
 #if LS_HAVE_MPI

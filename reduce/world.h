@@ -7,11 +7,11 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "reduce/lockstep.h"
 #include "reduce/transport.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 typedef struct LsWorld LsWorld;
 
