@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tests/mpi/support.c: see support.h. The 16-bit floats are made here from doubles, by rounding to
+ * a number of bits, not by the library's code. */
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int
+support_rank(void)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+int
+support_ranks(void)
+{
+    int ranks;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    return ranks;
+}
+
+void
+support_init(int *argc, char ***argv)
+{
+    int level;
+    MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level);
+    if (support_rank() != 0 && freopen("/dev/null", "w", stdout) == NULL)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    g_test_init(argc, argv, NULL);
+}
+
+int
+support_run(void)
+{
+    int status = g_test_run();
+    MPI_Finalize();
+    return status;
+}
+
+lockstep_context *
+support_open(const char *settings)
+{
+    lockstep_context *context;
+    lockstep_options options;
+    lockstep_options_init(&options);
+    options.settings = settings;
+    assert_status(lockstep_init(&options, &context), LOCKSTEP_OK);
+    return context;
+}
+
+void
+support_close(lockstep_context *context)
+{
+    assert_status(lockstep_shutdown(context), LOCKSTEP_OK);
+}
+
+lockstep_tensor
+support_tensor(const char *name, const void *input, void *output, int64_t count,
+               lockstep_dtype dtype)
+{
+    return (lockstep_tensor){.size = sizeof(lockstep_tensor),
+                             .name = name,
+                             .input = input,
+                             .output = output,
+                             .count = count,
+                             .dtype = dtype};
+}
+
+lockstep_status
+support_reduce(lockstep_context *context, const lockstep_tensor *tensor, lockstep_op op)
+{
+    lockstep_handle handle;
+    lockstep_status status = lockstep_allreduce(context, tensor, op, &handle);
+    return status == LOCKSTEP_OK ? lockstep_wait(context, handle, -1) : status;
+}
+
+static const struct {
+    size_t bytes;
+    int digits, exponent_min; /* of 16-bit floats */
+} types[] = {{4, 0, 0}, {8, 0, 0}, {2, 11, -14}, {2, 8, -126}, {1, 0, 0}, {1, 0, 0}, {4, 0, 0}, {8, 0, 0}};
+
+size_t
+support_bytes(lockstep_dtype dtype)
+{
+    return types[dtype].bytes;
+}
+
+/* To nearest, ties to even, at the number of binary digits. */
+static double
+round_digits(double value, int digits, int exponent_min)
+{
+    int exponent;
+    if (value == 0 || !isfinite(value))
+        return value;
+    frexp(value, &exponent);
+    exponent = MAX(exponent - 1, exponent_min);
+    double unit = ldexp(1, exponent - digits + 1);
+    return rint(value / unit) * unit;
+}
+
+double
+support_round(lockstep_dtype dtype, double value)
+{
+    switch (dtype) {
+    case LOCKSTEP_FLOAT32:
+        return (float)value;
+    case LOCKSTEP_FLOAT64:
+        return value;
+    case LOCKSTEP_FLOAT16:
+    case LOCKSTEP_BFLOAT16:
+        return round_digits(value, types[dtype].digits, types[dtype].exponent_min);
+    case LOCKSTEP_INT8:
+        return (int8_t)(int64_t)value;
+    case LOCKSTEP_UINT8:
+        return (uint8_t)(int64_t)value;
+    case LOCKSTEP_INT32:
+        return (int32_t)(int64_t)value;
+    case LOCKSTEP_INT64:
+        return (double)(int64_t)value;
+    }
+    return NAN;
+}
+
+/* Values that 16-bit floats hold exactly. */
+static uint16_t
+encode16(lockstep_dtype dtype, double value)
+{
+    float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, 4);
+    if (dtype == LOCKSTEP_BFLOAT16)
+        return (uint16_t)(bits >> 16);
+    if (value == 0)
+        return 0;
+    if (isnan(value))
+        return 0x7e00;
+    return (uint16_t)((bits >> 16 & 0x8000) | (((bits >> 23 & 255) - 112) << 10) | (bits >> 13 & 0x3ff));
+}
+
+static double
+decode16(lockstep_dtype dtype, uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    float single;
+    if (dtype == LOCKSTEP_BFLOAT16) {
+        memcpy(&single, &bits, 4);
+        return single;
+    }
+    int exponent = half >> 10 & 31;
+    double mantissa = half & 0x3ff, sign = half & 0x8000 ? -1 : 1;
+    if (exponent == 31)
+        return mantissa > 0 ? NAN : sign * INFINITY;
+    return sign * (exponent > 0 ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24));
+}
+
+void
+support_put(void *data, lockstep_dtype dtype, int64_t i, double value)
+{
+    switch (dtype) {
+    case LOCKSTEP_FLOAT32:
+        ((float *)data)[i] = (float)value;
+        break;
+    case LOCKSTEP_FLOAT64:
+        ((double *)data)[i] = value;
+        break;
+    case LOCKSTEP_FLOAT16:
+    case LOCKSTEP_BFLOAT16:
+        ((uint16_t *)data)[i] = encode16(dtype, value);
+        break;
+    case LOCKSTEP_INT8:
+        ((int8_t *)data)[i] = (int8_t)(int64_t)value;
+        break;
+    case LOCKSTEP_UINT8:
+        ((uint8_t *)data)[i] = (uint8_t)(int64_t)value;
+        break;
+    case LOCKSTEP_INT32:
+        ((int32_t *)data)[i] = (int32_t)(int64_t)value;
+        break;
+    case LOCKSTEP_INT64:
+        ((int64_t *)data)[i] = (int64_t)value;
+        break;
+    }
+}
+
+double
+support_get(const void *data, lockstep_dtype dtype, int64_t i)
+{
+    switch (dtype) {
+    case LOCKSTEP_FLOAT32:
+        return ((const float *)data)[i];
+    case LOCKSTEP_FLOAT64:
+        return ((const double *)data)[i];
+    case LOCKSTEP_FLOAT16:
+    case LOCKSTEP_BFLOAT16:
+        return decode16(dtype, ((const uint16_t *)data)[i]);
+    case LOCKSTEP_INT8:
+        return ((const int8_t *)data)[i];
+    case LOCKSTEP_UINT8:
+        return ((const uint8_t *)data)[i];
+    case LOCKSTEP_INT32:
+        return ((const int32_t *)data)[i];
+    case LOCKSTEP_INT64:
+        return (double)((const int64_t *)data)[i];
+    }
+    return NAN;
+}
