@@ -52,6 +52,15 @@ ls_format_load(const char *path, GPtrArray *ret_processes, LsProgress *progress,
     return format && format->load(input, path, ret_processes, progress, error);
 }
 
+bool
+ls_format_load_bytes(const void *data, size_t length, const char *source, GPtrArray *ret_processes,
+                     LsProgress *progress, GError **error)
+{
+    g_autoptr(LsInput) input = ls_input_open_memory(data, length);
+    const LsFormat *format = probe_input(input, source, error);
+    return format && format->load(input, source, ret_processes, progress, error);
+}
+
 const LsFormat *
 ls_format_probe(const char *path, GError **error)
 {

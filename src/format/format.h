@@ -19,6 +19,10 @@ typedef struct LsFormat LsFormat; /* a row: name, one-line description, probe, l
  * content is of no known format, or the file cannot be read. */
 bool ls_format_load(const char *path, GPtrArray *ret_processes, LsProgress *progress, GError **error);
 
+/* The same from memory; `source` is what findings name. */
+bool ls_format_load_bytes(const void *data, size_t length, const char *source,
+                          GPtrArray *ret_processes, LsProgress *progress, GError **error);
+
 /* The row that would load it, NULL and an error as above. */
 const LsFormat *ls_format_probe(const char *path, GError **error);
 const char *ls_format_get_name(const LsFormat *format);

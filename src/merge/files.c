@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "format/format.h"
+#include "merge/leftovers.h"
 
 #include <glib/gstdio.h>
 #include <json-c/json.h>
@@ -21,6 +22,7 @@ ls_files_new(void)
     LsFiles *files = g_new0(LsFiles, 1);
 
     files->paths = g_ptr_array_new_with_free_func(g_free);
+    files->rests = ls_leftovers_new();
     files->unknown = g_ptr_array_new_with_free_func(g_free);
     files->problems = g_ptr_array_new_with_free_func(g_free);
     files->facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -33,6 +35,7 @@ ls_files_free(LsFiles *files)
     if (files == NULL)
         return;
     g_ptr_array_unref(files->paths);
+    g_ptr_array_unref(files->rests);
     g_ptr_array_unref(files->unknown);
     g_ptr_array_unref(files->problems);
     g_hash_table_unref(files->facts);
@@ -139,6 +142,21 @@ is_trace(const char *path)
            ls_format_probe(path, &problem) != NULL;
 }
 
+/* Rings of processes that never made a file are files themselves. */
+static void
+add_rests(LsFiles *files, const char *folder)
+{
+    guint before = files->rests->len;
+
+    ls_leftovers_read(folder, files->rests);
+    for (guint i = before; i < files->rests->len; i++) {
+        const LsLeftoverRest *rest = g_ptr_array_index(files->rests, i);
+
+        if (!rest->has_file && rest->chunks != NULL)
+            g_ptr_array_add(files->paths, g_strdup(rest->path));
+    }
+}
+
 static bool
 add_folder(LsFiles *files, const char *folder, GError **error)
 {
@@ -149,7 +167,6 @@ add_folder(LsFiles *files, const char *folder, GError **error)
 
     if (names == NULL)
         return false;
-    files->from_folder = true;
     for (guint i = 0; i < names->len; i++) {
         const char *name = g_ptr_array_index(names, i);
         g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -167,6 +184,7 @@ add_folder(LsFiles *files, const char *folder, GError **error)
             g_ptr_array_add(unknown, g_steal_pointer(&path));
         }
     }
+    add_rests(files, folder);
     if (files->paths->len == before) {
         g_set_error(error, LS_ERROR, LS_ERROR_BAD_FILE,
                     "The folder %s holds no trace file: expected *.lks, or a file that `lockstep "

@@ -9,11 +9,11 @@
 
 typedef struct LsFiles {
     GPtrArray *paths; /* char *: what to load, in order */
-    GPtrArray
-        *unknown; /* char *: files of a folder that hold no trace; none where the folder is ours */
+    GPtrArray *rests; /* LsLeftoverRest: of processes of the folders that died */
+    /* char *: files of a folder that hold no trace; none where the folder is ours */
+    GPtrArray *unknown;
     GPtrArray *problems; /* char *: sentences about run.json */
     GHashTable *facts;   /* char * -> char *: "run.id", "command", "settings.cycle_time_ms", ... */
-    bool from_folder;    /* some path was a folder */
 } LsFiles;
 
 LsFiles *ls_files_new(void);

@@ -5,6 +5,7 @@
 #include <glib.h>
 
 #include "base/progress.h"
+#include "merge/files.h"
 
 /* What one file gave. */
 typedef struct LsLoaded {
@@ -13,6 +14,6 @@ typedef struct LsLoaded {
     GError *error;        /* NULL: loaded */
 } LsLoaded;
 
-/* An array of LsLoaded in the order of the paths, whatever came first; NULL only when cancelled.
+/* An array of LsLoaded in the order of files->paths, whatever came first; NULL only when cancelled.
  * Progress goes from 0 to `share`. */
-GArray *ls_loader_run(const GPtrArray *paths, double share, LsProgress *progress, GError **error);
+GArray *ls_loader_run(const LsFiles *files, double share, LsProgress *progress, GError **error);

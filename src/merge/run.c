@@ -9,6 +9,7 @@
 #include "merge/align.h"
 #include "merge/files.h"
 #include "merge/identity.h"
+#include "merge/leftovers.h"
 #include "merge/loader.h"
 #include "merge/match.h"
 #include "merge/rules.h"
@@ -95,6 +96,12 @@ add_file_findings(const Run *run)
                             unknown->len - UNKNOWN_LISTED_MAX);
 
         ls_builder_add_finding(run->builder, LS_NOTE, NULL, -1, -1, text);
+    }
+    for (guint i = 0; i < run->files->rests->len; i++) {
+        const LsLeftoverRest *rest = g_ptr_array_index(run->files->rests, i);
+
+        ls_builder_add_finding(run->builder, LS_WARNING, rest->path, -1, rest->rank,
+                               rest->sentence);
     }
     for (guint i = 0; i < run->files->problems->len; i++)
         ls_builder_add_finding(run->builder, LS_WARNING, NULL, -1, -1,
@@ -194,7 +201,7 @@ make_trace(Run *run, const char *const *paths, size_t n_paths, LsProgress *progr
 {
     if (!list_files(run, paths, n_paths, error))
         return NULL;
-    run->loaded = ls_loader_run(run->files->paths, 0.7, progress, error);
+    run->loaded = ls_loader_run(run->files, 0.7, progress, error);
     if (run->loaded == NULL || !take_loaded(run, error))
         return NULL;
     add_file_findings(run);

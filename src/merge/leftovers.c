@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * merge/leftovers.c: the file of a dead process up to its last commit, continued by its rings.
+ *
+ * What stands in the file behind the last commit may be torn, and is in the rings as well: chunks
+ * from the rest's first number on are left out of the file.
+ */
+#include "merge/leftovers.h"
+
+#include "capture/format.h"
+#include "capture/recover.h"
+
+#include <string.h>
+
+static void
+free_rest(void *data)
+{
+    LsLeftoverRest *rest = data;
+
+    g_free(rest->path);
+    g_free(rest->sentence);
+    g_clear_pointer(&rest->chunks, g_byte_array_unref);
+    g_free(rest);
+}
+
+GPtrArray *
+ls_leftovers_new(void)
+{
+    return g_ptr_array_new_with_free_func(free_rest);
+}
+
+typedef struct Visit {
+    const char *folder;
+    GPtrArray *rests;
+} Visit;
+
+static void
+visit(void *user, const LsLeftover *leftover)
+{
+    const Visit *visit = user;
+    LsLeftoverRest *rest = g_new0(LsLeftoverRest, 1);
+
+    rest->has_file = leftover->file[0] != '\0';
+    rest->path = rest->has_file ? g_build_filename(visit->folder, leftover->file, NULL)
+                                : g_strdup(leftover->rings);
+    rest->rank = leftover->rank == LS_RANK_UNKNOWN ? -1 : (int32_t)leftover->rank;
+    rest->sequence = leftover->sequence;
+    rest->records = leftover->records;
+    if (leftover->is_elsewhere) {
+        rest->sentence = g_strdup_printf(
+            "Process %u left its last records in rings on host %s; they can be read there only.",
+            leftover->pid, leftover->host);
+    } else {
+        rest->chunks = g_byte_array_new();
+        g_byte_array_append(rest->chunks, leftover->chunks, (guint)leftover->n_bytes);
+        rest->sentence =
+            g_strdup_printf("Process %u died without closing its trace; %" G_GUINT64_FORMAT
+                            " records were read from the rings it left.",
+                            leftover->pid, leftover->records);
+    }
+    g_ptr_array_add(visit->rests, rest);
+}
+
+void
+ls_leftovers_read(const char *folder, GPtrArray *rests)
+{
+    Visit to = {folder, rests};
+
+    /* No rings, or none that can be read: the files are all there is. */
+    ls_recover_read(folder, NULL, visit, &to);
+}
+
+/* Where the first chunk of that number or a later one begins. */
+static size_t
+find_end(const char *bytes, size_t length, uint32_t sequence)
+{
+    size_t at = 0;
+    LsChunkHeader header;
+
+    while (length - at >= sizeof header) {
+        memcpy(&header, bytes + at, sizeof header);
+        if (header.magic != LS_CHUNK_MAGIC || header.header_bytes < sizeof header ||
+            header.sequence >= sequence)
+            return at;
+        if (length - at < (size_t)header.header_bytes + header.payload_bytes)
+            return at;
+        at += (size_t)header.header_bytes + header.payload_bytes;
+    }
+    return at;
+}
+
+GByteArray *
+ls_leftovers_join(const char *bytes, size_t length, const LsLeftoverRest *rest)
+{
+    GByteArray *joined = g_byte_array_new();
+
+    if (length > 0)
+        g_byte_array_append(joined, (const guint8 *)bytes,
+                            (guint)find_end(bytes, length, rest->sequence));
+    g_byte_array_append(joined, rest->chunks->data, rest->chunks->len);
+    return joined;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A process records steps and is killed: a reader finds them all, and writes nothing. */
+#include "merge/run.h"
+
+#include "capture/lockstep-mark.h"
+#include "capture/recorder.h"
+
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STEPS 300
+
+static void
+remove_folder(const char *folder)
+{
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    const char *name;
+
+    while (dir != NULL && (name = g_dir_read_name(dir)) != NULL) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+
+        g_unlink(path);
+    }
+    g_rmdir(folder);
+}
+
+/* Half of the steps are in the file, the other half in the rings only when it dies. */
+static void
+record_and_die(const char *folder)
+{
+    pid_t child = fork();
+    int status;
+
+    g_assert_cmpint(child, >=, 0);
+    if (child == 0) {
+        if (ls_recorder_open(folder) != LS_OK)
+            _exit(9);
+        ls_recorder_set_rank(0, 1, 0);
+        for (int i = 0; i < STEPS; i++) {
+            lockstep_step_begin(i);
+            lockstep_step_end(32, 0);
+            if (i == STEPS / 2)
+                ls_recorder_flush();
+        }
+        raise(SIGKILL);
+    }
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_true(WIFSIGNALED(status));
+}
+
+static char *
+list(const char *folder)
+{
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    GString *text = g_string_new(NULL);
+    const char *name;
+
+    while ((name = g_dir_read_name(dir)) != NULL) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        GStatBuf status;
+
+        g_assert_cmpint(g_stat(path, &status), ==, 0);
+        g_string_append_printf(text, "%s %" G_GINT64_FORMAT "\n", name, (gint64)status.st_size);
+    }
+    return g_string_free(text, FALSE);
+}
+
+static void
+check_steps(const char *folder, bool recovered)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(LsTrace) trace = ls_run_load(&folder, 1, NULL, NULL, &error);
+    const LsFinding *findings;
+    const LsStep *steps;
+    bool said = false;
+    size_t n;
+
+    g_assert_no_error(error);
+    steps = ls_trace_get_steps(trace, &n);
+    g_assert_cmpuint(n, ==, STEPS);
+    for (int64_t i = 0; i < STEPS; i++)
+        g_assert_cmpint(steps[i].number, ==, i);
+    g_assert_nonnull(ls_trace_get_ranks(trace, &n));
+    g_assert_cmpuint(n, ==, 1);
+    findings = ls_trace_get_findings(trace, &n);
+    for (size_t i = 0; i < n; i++) {
+        g_assert_cmpint(findings[i].severity, !=, LS_FAULT);
+        said |= strstr(findings[i].text, "read from the rings it left") != NULL;
+    }
+    g_assert_true(said == recovered);
+}
+
+static void
+test_killed(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("lockstep-run-XXXXXX", NULL);
+    g_autofree char *rings = g_dir_make_tmp("lockstep-shm-XXXXXX", NULL);
+    g_autofree char *before = NULL, *after = NULL;
+
+    g_setenv("LOCKSTEP_SHM_DIR", rings, TRUE);
+    record_and_die(folder);
+    before = list(folder);
+    /* Twice the same, and nothing written. */
+    check_steps(folder, true);
+    check_steps(folder, true);
+    after = list(folder);
+    g_assert_cmpstr(before, ==, after);
+    remove_folder(folder);
+    remove_folder(rings);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/merge/leftovers/killed-process-is-whole", test_killed);
+    return g_test_run();
+}
