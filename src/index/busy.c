@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A pyramid over a lane: leaves of 16 spans, four nodes to the node above. A node knows where its
+ * spans end, how long they are together, the longest of them and their strongest category. A column
+ * of pixels is summed by taking the largest nodes that lie in it: a lane of millions of spans costs
+ * a few thousand nodes per frame. Leaf 16 and fan-out 4 were measured against 64 and 16, which left
+ * a hole of 46 ms at some 80 spans per pixel.
+ */
+#include "index/busy.h"
+
+enum { LEAF = 16, LEAF_SHIFT = 4, FAN_SHIFT = 2, MAX_LEVELS = 16 };
+
+typedef struct Node {
+    int64_t end_ns, busy_ns, longest_ns;
+    uint8_t category;
+} Node;
+
+struct LsBusy {
+    const int64_t *start_ns, *end_ns;
+    size_t stride; /* of both, in int64 */
+    const uint8_t *category;
+    size_t n;
+    int n_levels;
+    Node *levels[MAX_LEVELS];
+};
+
+int64_t
+ls_busy_get_start(const LsBusy *busy, size_t span)
+{
+    return busy->start_ns[span * busy->stride];
+}
+
+int64_t
+ls_busy_get_end(const LsBusy *busy, size_t span)
+{
+    return busy->end_ns[span * busy->stride];
+}
+
+uint8_t
+ls_busy_get_category(const LsBusy *busy, size_t span)
+{
+    return busy->category ? busy->category[span] : 0;
+}
+
+size_t
+ls_busy_get_n(const LsBusy *busy)
+{
+    return busy->n;
+}
+
+static void
+add_time(LsBusySum *sum, uint8_t category, int64_t ns)
+{
+    sum->busy_ns += ns;
+    sum->by_category[category] += ns;
+    sum->used |= 1u << category;
+}
+
+uint8_t
+ls_busy_sum_get_strongest(const LsBusySum *sum)
+{
+    uint8_t best = 0;
+    int64_t most = -1;
+    for (uint32_t left = sum->used; left; left &= left - 1) {
+        uint8_t category = (uint8_t)__builtin_ctz(left);
+        if (sum->by_category[category] > most) {
+            most = sum->by_category[category];
+            best = category;
+        }
+    }
+    return best;
+}
+
+/* One node out of the spans [first, first + LEAF). */
+static Node
+make_leaf(const LsBusy *busy, size_t first)
+{
+    size_t last = MIN(first + LEAF, busy->n);
+    LsBusySum sum = {0};
+    Node node = {.end_ns = ls_busy_get_end(busy, last - 1)};
+    for (size_t i = first; i < last; i++) {
+        int64_t ns = ls_busy_get_end(busy, i) - ls_busy_get_start(busy, i);
+        node.longest_ns = MAX(node.longest_ns, ns);
+        add_time(&sum, ls_busy_get_category(busy, i), ns);
+    }
+    node.busy_ns = sum.busy_ns;
+    node.category = ls_busy_sum_get_strongest(&sum);
+    return node;
+}
+
+static Node
+join_nodes(const Node *below, size_t n)
+{
+    LsBusySum sum = {0};
+    Node node = {.end_ns = below[n - 1].end_ns};
+    for (size_t i = 0; i < n; i++) {
+        node.longest_ns = MAX(node.longest_ns, below[i].longest_ns);
+        add_time(&sum, below[i].category, below[i].busy_ns);
+    }
+    node.busy_ns = sum.busy_ns;
+    node.category = ls_busy_sum_get_strongest(&sum);
+    return node;
+}
+
+static void
+build(LsBusy *busy)
+{
+    size_t n = (busy->n + LEAF - 1) >> LEAF_SHIFT;
+    if (n == 0)
+        return;
+    busy->levels[0] = g_new(Node, n);
+    for (size_t i = 0; i < n; i++)
+        busy->levels[0][i] = make_leaf(busy, i << LEAF_SHIFT);
+    busy->n_levels = 1;
+    while (n > 1 && busy->n_levels < MAX_LEVELS) {
+        const Node *below = busy->levels[busy->n_levels - 1];
+        size_t n_above = (n + (1 << FAN_SHIFT) - 1) >> FAN_SHIFT;
+        Node *above = g_new(Node, n_above);
+        for (size_t i = 0; i < n_above; i++) {
+            size_t first = i << FAN_SHIFT;
+            above[i] = join_nodes(below + first, MIN((size_t)1 << FAN_SHIFT, n - first));
+        }
+        busy->levels[busy->n_levels++] = above;
+        n = n_above;
+    }
+}
+
+LsBusy *
+ls_busy_new(const LsSpans *spans, const uint8_t *category)
+{
+    LsBusy *busy = g_new0(LsBusy, 1);
+    busy->start_ns = spans->start_ns;
+    busy->end_ns = spans->end_ns;
+    busy->stride = 1;
+    busy->category = category;
+    busy->n = spans->n;
+    build(busy);
+    return busy;
+}
+
+LsBusy *
+ls_busy_new_of_intervals(const LsIntervals *set)
+{
+    LsBusy *busy = g_new0(LsBusy, 1);
+    if (set && set->n > 0) {
+        busy->start_ns = &set->items[0].start_ns;
+        busy->end_ns = &set->items[0].end_ns;
+        busy->n = set->n;
+    }
+    busy->stride = sizeof(LsInterval) / sizeof(int64_t);
+    build(busy);
+    return busy;
+}
+
+void
+ls_busy_free(LsBusy *busy)
+{
+    if (!busy)
+        return;
+    for (int i = 0; i < busy->n_levels; i++)
+        g_free(busy->levels[i]);
+    g_free(busy);
+}
+
+size_t
+ls_busy_find(const LsBusy *busy, int64_t time_ns)
+{
+    size_t low = 0, high = busy->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ls_busy_get_end(busy, middle) <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The highest node that begins with `span`, ends by until_ns and holds no long span; -1: none. */
+static int
+find_level(const LsBusy *busy, size_t span, int64_t until_ns, int64_t long_ns)
+{
+    int found = -1;
+    for (int level = 0; level < busy->n_levels; level++) {
+        int shift = LEAF_SHIFT + level * FAN_SHIFT;
+        if (span & (((size_t)1 << shift) - 1))
+            break;
+        const Node *node = &busy->levels[level][span >> shift];
+        if (node->end_ns > until_ns || node->longest_ns >= long_ns)
+            break;
+        found = level;
+    }
+    return found;
+}
+
+size_t
+ls_busy_sum(const LsBusy *busy, size_t from, int64_t until_ns, int64_t clip_ns, int64_t long_ns,
+            LsBusySum *sum)
+{
+    size_t i = from;
+    while (i < busy->n && ls_busy_get_start(busy, i) < until_ns) {
+        int level = (i & (LEAF - 1)) == 0 ? find_level(busy, i, until_ns, long_ns) : -1;
+        size_t next = i + 1;
+        if (level >= 0) {
+            int shift = LEAF_SHIFT + level * FAN_SHIFT;
+            const Node *node = &busy->levels[level][i >> shift];
+            add_time(sum, node->category, node->busy_ns);
+            next = MIN(i + ((size_t)1 << shift), busy->n);
+        } else {
+            int64_t start = ls_busy_get_start(busy, i), end = ls_busy_get_end(busy, i);
+            if (end - start >= long_ns)
+                break;
+            add_time(sum, ls_busy_get_category(busy, i), MAX(MIN(end, clip_ns) - start, 0));
+        }
+        sum->n += next - i;
+        i = next;
+    }
+    return i;
+}
+
+int64_t
+ls_busy_get_within(const LsBusy *busy, int64_t start_ns, int64_t end_ns)
+{
+    LsBusySum sum = {0};
+    size_t first = ls_busy_find(busy, start_ns);
+    if (first >= busy->n || end_ns <= start_ns)
+        return 0;
+    int64_t before = MAX(start_ns - ls_busy_get_start(busy, first), 0);
+    ls_busy_sum(busy, first, end_ns, end_ns, INT64_MAX, &sum);
+    return sum.n > 0 ? sum.busy_ns - before : 0;
+}
