@@ -39,5 +39,5 @@ typedef enum LsItemFlags {
     LS_ITEM_OPEN = 2,     /* not ended when the recording did: ragged right edge */
     LS_ITEM_SELECTED = 4, /* it, or a part of what is selected */
     LS_ITEM_FOLDED = 8,   /* several spans in one column of pixels; `share` says how full it is */
-    LS_ITEM_FULL = 16,    /* fills its row's height, without the gap between lanes */
+    LS_ITEM_TOP = 16, /* overlap band: its share stands at the top of the column, not at its foot */
 } LsItemFlags;

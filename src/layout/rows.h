@@ -6,6 +6,8 @@
 
 #include "layout/view.h"
 
+struct LsTensorLanes;
+
 typedef enum LsRowKind {
     LS_ROW_RANK,  /* header of a rank: label, the number that matters; step bands lie here */
     LS_ROW_BAND,  /* overlap band */
@@ -33,8 +35,11 @@ typedef struct LsRow {
     size_t first_item, n_items; /* its items in the scene; 0 for rows out of sight */
 } LsRow;
 
-/* Rows from top to bottom; GArray of LsRow whose elements free themselves. */
-GArray *ls_rows_new(const LsModel *model, const LsView *view);
+/* Rows from top to bottom; a GArray of LsRow whose elements free themselves. Notes are not set:
+ * they depend on the range (ls_row_set_note). lanes: of the view by tensor, NULL in other modes. */
+GArray *ls_rows_new(const LsModel *model, const LsView *view, const struct LsTensorLanes *lanes);
+/* The number beside a rank's or a group's label, for the visible range. */
+void ls_row_set_note(LsRow *row, const LsModel *model, const LsView *view);
 /* From one end of the content to the other. */
 double ls_rows_get_height(const GArray *rows);
 /* The row at y in the content, -1: none. */

@@ -15,7 +15,8 @@ typedef enum LsViewMode { LS_VIEW_RANKS, LS_VIEW_TENSORS, LS_VIEW_OVERVIEW } LsV
 
 /* How much of a rank is shown. */
 typedef enum LsFold {
-    LS_FOLD_OPEN,    /* all its rows */
+    LS_FOLD_FULL,    /* every lane of every track */
+    LS_FOLD_OPEN,    /* its rows; of deep tracks the first lanes */
     LS_FOLD_COMPACT, /* overlap band, compute, communication, lower rows */
     LS_FOLD_BAND,    /* one line: the overlap band beside the label */
     LS_N_FOLDS,

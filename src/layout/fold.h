@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * layout/fold.h: spans of one lane to items in columns of pixels; for this folder. */
+#pragma once
+
+#include "index/busy.h"
+#include "layout/scene.h"
+
+/* Times to device pixels of one scene. */
+typedef struct LsScale {
+    int64_t start_ns, end_ns;
+    double px_per_ns;
+    int32_t width; /* device px */
+} LsScale;
+
+LsScale ls_scale_new(const LsView *view);
+int32_t ls_scale_get_x(const LsScale *scale, int64_t time_ns); /* rounded, not clamped */
+int64_t ls_scale_get_time(const LsScale *scale, int32_t x);
+
+/* Appends to `items` (LsItem): role = category, ref = first span. Spans of a pixel and more have
+ * their own item; lesser ones share a column, and like columns side by side are one item. */
+void ls_fold_lane(const LsScale *scale, const LsBusy *busy, GArray *items);
+
+/* An item of the given time, at least a pixel wide; false: out of sight. */
+bool ls_fold_make_item(const LsScale *scale, int64_t start_ns, int64_t end_ns, LsItem *ret_item);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The overview: ranks down, steps across (equal times where there are no steps). A cell is the
+ * share of the step that its ranks waited for; where ranks were last far more often than by chance,
+ * and hence are the cause, it says that instead. Ranks share a row, and steps a column, where there
+ * are more of them than pixels: the mean of the shares, the most of the causes.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "layout/scene-private.h"
+
+enum { MIN_CELL_PX = 3, LEFT = 64, TOP = 28, RIGHT = 16, BOTTOM = 16, TIME_COLUMNS = 200 };
+
+typedef struct Grid {
+    LsMaking *making;
+    LsOverview *overview;
+    uint32_t *ranks; /* shown ranks, from top to bottom */
+    uint32_t n_ranks;
+    size_t n_columns; /* steps, or slices of time */
+} Grid;
+
+static void
+get_column(const Grid *grid, size_t column, int64_t *ret_start_ns, int64_t *ret_end_ns)
+{
+    const LsModel *model = grid->making->model;
+    if (grid->overview->by_step) {
+        *ret_start_ns = model->steps[column].start_ns;
+        *ret_end_ns = model->steps[column].end_ns;
+        return;
+    }
+    int64_t first = ls_trace_get_first_ns(model->trace);
+    int64_t range = ls_trace_get_last_ns(model->trace) - first;
+    *ret_start_ns = first + range / (int64_t)grid->n_columns * (int64_t)column;
+    *ret_end_ns = first + range / (int64_t)grid->n_columns * (int64_t)(column + 1);
+}
+
+/* Share of a rank's step; < 0: unknown. */
+static double
+get_share(const LsModel *model, uint32_t rank, int64_t start_ns, int64_t end_ns)
+{
+    const LsRankModel *r = &model->rank[rank];
+    LsSet set = r->has_compute ? LS_SET_WAITED_FOR : LS_SET_WAIT;
+    if (r->greyed || (!r->has_compute && r->calls.n == 0) || end_ns <= start_ns)
+        return -1;
+    return (double)ls_busy_get_within(r->sets[set], start_ns, end_ns) / (double)(end_ns - start_ns);
+}
+
+/* How far beyond chance a rank was last: 0 by chance (1 of n), 1 always. */
+static double
+get_cause(const Grid *grid, uint32_t rank, int64_t start_ns, int64_t end_ns)
+{
+    LsRankNote note = ls_model_get_note(grid->making->model, rank, start_ns, end_ns);
+    double n = (double)grid->making->model->n_ranks;
+    if (note.buffers == 0 || n < 2)
+        return 0;
+    double share = (double)note.last / (double)note.buffers;
+    return MAX((share - 1 / n) / (1 - 1 / n), 0);
+}
+
+static LsCell
+make_cell(const Grid *grid, size_t column, size_t row)
+{
+    const LsOverview *o = grid->overview;
+    size_t c0 = column * grid->n_columns / o->columns;
+    size_t c1 = (column + 1) * grid->n_columns / o->columns;
+    size_t r0 = row * grid->n_ranks / o->rows, r1 = (row + 1) * grid->n_ranks / o->rows;
+    LsCell cell = {-1, 0};
+    double sum = 0, n = 0;
+    for (size_t c = c0; c < c1; c++) {
+        int64_t start, end;
+        get_column(grid, c, &start, &end);
+        for (size_t r = r0; r < r1; r++) {
+            uint32_t rank = grid->ranks[r];
+            double share = get_share(grid->making->model, rank, start, end);
+            if (share < 0)
+                continue;
+            sum += share;
+            n++;
+            cell.cause = MAX(cell.cause, (float)get_cause(grid, rank, start, end));
+        }
+    }
+    if (n > 0)
+        cell.share = (float)(sum / n);
+    return cell;
+}
+
+/* The strongest colour: a round share that hardly any cell exceeds. */
+static float
+find_full(const LsOverview *o)
+{
+    float most = 0;
+    for (size_t i = 0; i < (size_t)o->columns * o->rows; i++)
+        most = MAX(most, o->cells[i].share);
+    return (float)CLAMP(ceil(most * 10) / 10, 0.1, 1);
+}
+
+static void
+add_axis(GArray *ticks, size_t n, double length, double least_px, const char *prefix,
+         const Grid *grid, bool ranks)
+{
+    int64_t step = ls_ruler_find_step((int64_t)ceil((double)n * least_px / MAX(length, 1)));
+    for (size_t i = 0; i < n; i += (size_t)step) {
+        LsRulerTick tick = {.at = (double)i * length / (double)n};
+        int64_t number = (int64_t)i;
+        if (ranks)
+            number = grid->making->model->ranks[grid->ranks[i]].rank;
+        else if (grid->overview->by_step)
+            number = grid->making->model->steps[i].number;
+        snprintf(tick.label, sizeof tick.label, "%s%" G_GINT64_FORMAT, prefix, number);
+        g_array_append_val(ticks, tick);
+    }
+}
+
+static void
+add_time_axis(const Grid *grid)
+{
+    const LsModel *model = grid->making->model;
+    int64_t range = ls_trace_get_last_ns(model->trace) - ls_trace_get_first_ns(model->trace);
+    int64_t step = ls_ruler_find_step((int64_t)((double)range * 100 / grid->overview->width));
+    for (int64_t at = 0; at < range; at += step) {
+        LsRulerTick tick = {.at = (double)at / (double)range * grid->overview->width};
+        snprintf(tick.label, sizeof tick.label, "%g s", (double)at / 1e9);
+        g_array_append_val(grid->overview->x_ticks, tick);
+    }
+}
+
+static void
+fill_grid(Grid *grid)
+{
+    LsOverview *o = grid->overview;
+    const LsView *view = grid->making->view;
+    double px = (double)MIN_CELL_PX;
+    o->x = LEFT;
+    o->y = TOP;
+    o->width = floor(MAX(view->width - LEFT - RIGHT, px));
+    o->height = floor(MAX(view->height - TOP - BOTTOM, px));
+    /* Few ranks need not fill the height. */
+    o->height = MIN(o->height, (double)grid->n_ranks * 40);
+    o->columns = (uint32_t)MIN(grid->n_columns, (size_t)(o->width / px));
+    o->rows = (uint32_t)MIN(grid->n_ranks, (size_t)MAX(o->height / 1, 1));
+    o->cells = g_renew(LsCell, o->cells, (size_t)o->columns * o->rows);
+    for (size_t r = 0; r < o->rows; r++)
+        for (size_t c = 0; c < o->columns; c++)
+            o->cells[r * o->columns + c] = make_cell(grid, c, r);
+    o->full = find_full(o);
+    add_axis(o->y_ticks, grid->n_ranks, o->height, 24, "", grid, true);
+    if (o->by_step)
+        add_axis(o->x_ticks, grid->n_columns, o->width, 80, "step ", grid, false);
+    else
+        add_time_axis(grid);
+}
+
+void
+ls_making_add_overview(LsMaking *making)
+{
+    const LsView *view = making->view;
+    LsOverview *o = &making->scene->overview;
+    g_autofree uint32_t *ranks = g_new(uint32_t, MAX(view->n_ranks, 1));
+    Grid grid = {making, o, ranks, 0, 0};
+    o->columns = o->rows = 0;
+    g_array_set_size(o->x_ticks, 0);
+    g_array_set_size(o->y_ticks, 0);
+    if (view->mode != LS_VIEW_OVERVIEW)
+        return;
+    for (uint32_t i = 0; i < view->n_ranks; i++)
+        if (view->shown[view->order[i]])
+            ranks[grid.n_ranks++] = view->order[i];
+    o->by_step = making->model->n_steps > 1;
+    grid.n_columns = o->by_step ? making->model->n_steps : TIME_COLUMNS;
+    if (grid.n_ranks > 0)
+        fill_grid(&grid);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The steps of all ranks as columns, which of them are warm-up, and which is the slowest steady
+ * one: the start view. A step is warm-up while it, or any before it, lies beyond three median
+ * absolute deviations of the median of the later half (metrics.md, "Per run", as far as times alone
+ * can say it).
+ */
+#include "layout/model-private.h"
+
+#include <stdlib.h>
+
+static int
+compare_columns(const void *a, const void *b)
+{
+    const LsStepColumn *x = a, *y = b;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int
+compare_ns(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int64_t
+find_median(int64_t *values, size_t n)
+{
+    qsort(values, n, sizeof *values, compare_ns);
+    return n % 2 ? values[n / 2] : values[n / 2 - 1] / 2 + values[n / 2] / 2;
+}
+
+/* What one rank waited for within its step, -1: cannot be known. */
+static int64_t
+get_waited_for(const LsModel *model, const LsStep *step)
+{
+    const LsRankModel *rank = &model->rank[step->rank];
+    if (rank->has_compute)
+        return ls_busy_get_within(rank->sets[LS_SET_WAITED_FOR], step->start_ns, step->end_ns);
+    if (rank->calls.n == 0)
+        return -1;
+    return ls_busy_get_within(rank->sets[LS_SET_WAIT], step->start_ns, step->end_ns);
+}
+
+/* Joins columns of one number, sorted; returns how many are left. waited_for_ns is summed, and the
+ * number of ranks that know it kept in `known`. */
+static size_t
+join_columns(LsStepColumn *columns, size_t n, uint32_t *known)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        LsStepColumn *to = &columns[kept];
+        bool is_new = kept == 0 || columns[kept - 1].number != columns[i].number;
+        if (is_new) {
+            *to = columns[i];
+            known[kept++] = to->waited_for_ns >= 0;
+            to->waited_for_ns = MAX(to->waited_for_ns, 0);
+            continue;
+        }
+        to = &columns[kept - 1];
+        to->start_ns = MIN(to->start_ns, columns[i].start_ns);
+        to->end_ns = MAX(to->end_ns, columns[i].end_ns);
+        to->step_ns = MAX(to->step_ns, columns[i].step_ns);
+        to->cut |= columns[i].cut;
+        if (columns[i].waited_for_ns >= 0) {
+            to->waited_for_ns += columns[i].waited_for_ns;
+            known[kept - 1]++;
+        }
+    }
+    return kept;
+}
+
+static void
+mark_warmup(LsStepColumn *steps, size_t n)
+{
+    if (n < 4)
+        return;
+    size_t half = n - n / 2;
+    g_autofree int64_t *values = g_new(int64_t, half);
+    for (size_t i = 0; i < half; i++)
+        values[i] = steps[n / 2 + i].step_ns;
+    int64_t median = find_median(values, half);
+    for (size_t i = 0; i < half; i++)
+        values[i] = ABS(steps[n / 2 + i].step_ns - median);
+    /* Times are never equal to the nanosecond: steps of a timer would all be warm-up otherwise. */
+    int64_t bound = MAX(3 * find_median(values, half), median / 20);
+    for (size_t i = 0; i < n / 2 && ABS(steps[i].step_ns - median) > bound; i++)
+        steps[i].warmup = true;
+}
+
+void
+ls_model_find_steps(LsModel *model)
+{
+    size_t n = 0;
+    if (model->n_rank_steps == 0)
+        return;
+    LsStepColumn *columns = g_new(LsStepColumn, model->n_rank_steps);
+    for (size_t i = 0; i < model->n_rank_steps; i++) {
+        const LsStep *step = &model->rank_steps[i];
+        if (step->start_ns == LS_TIME_NONE || step->end_ns == LS_TIME_NONE ||
+            step->end_ns <= step->start_ns || model->rank[step->rank].greyed)
+            continue;
+        columns[n++] = (LsStepColumn){
+            .number = step->number,
+            .start_ns = step->start_ns,
+            .end_ns = step->end_ns,
+            .step_ns = step->end_ns - step->start_ns,
+            .waited_for_ns = get_waited_for(model, step),
+            .cut = step->cut,
+        };
+    }
+    qsort(columns, n, sizeof *columns, compare_columns);
+    g_autofree uint32_t *known = g_new(uint32_t, MAX(n, 1));
+    n = join_columns(columns, n, known);
+    for (size_t i = 0; i < n; i++)
+        columns[i].waited_for_ns = known[i] ? columns[i].waited_for_ns / known[i] : LS_TIME_NONE;
+    mark_warmup(columns, n);
+    model->steps = columns;
+    model->n_steps = n;
+}
+
+const LsStepColumn *
+ls_model_get_steps(const LsModel *model, size_t *ret_n)
+{
+    *ret_n = model->n_steps;
+    return model->n_steps ? model->steps : NULL;
+}
+
+int
+ls_model_find_slowest_step(const LsModel *model)
+{
+    int best = -1;
+    for (int pass = 0; pass < 2 && best < 0; pass++)
+        for (size_t i = 0; i < model->n_steps; i++) {
+            const LsStepColumn *step = &model->steps[i];
+            if (pass == 0 && (step->warmup || step->cut))
+                continue;
+            if (best < 0 || step->step_ns > model->steps[best].step_ns)
+                best = (int)i;
+        }
+    return best;
+}
+
+int
+ls_model_find_step_at(const LsModel *model, int64_t time_ns)
+{
+    int found = -1;
+    for (size_t i = 0; i < model->n_steps && model->steps[i].start_ns <= time_ns; i++)
+        found = (int)i;
+    return found;
+}
+
+int
+ls_model_find_step(const LsModel *model, int64_t number)
+{
+    for (size_t i = 0; i < model->n_steps; i++)
+        if (model->steps[i].number == number)
+            return (int)i;
+    return -1;
+}

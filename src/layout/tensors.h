@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * layout/tensors.h: the lanes of the view by tensor: order of readiness, groups; for this folder.
+ */
+#pragma once
+
+#include "layout/view.h"
+
+/* A tensor and its first use within the range that orders the lanes. */
+typedef struct LsTensorLane {
+    uint32_t tensor; /* name */
+    uint32_t track;  /* of its phases, LS_NONE: they come from its uses */
+    uint32_t use;    /* LS_NONE: not recorded as a use */
+    uint32_t group;  /* index of its group, LS_NONE */
+    int64_t ready_ns;
+} LsTensorLane;
+
+typedef struct LsTensorGroup {
+    uint32_t name; /* of the group, or LS_NONE: a buffer */
+    uint32_t call; /* of its first member, LS_NONE */
+    uint32_t first_lane, n_lanes;
+    int64_t bytes, agreed_ns;
+} LsTensorGroup;
+
+typedef struct LsTensorLanes {
+    GArray *lanes;  /* LsTensorLane, in order, groups together */
+    GArray *groups; /* LsTensorGroup; empty where lanes are not grouped */
+    bool ready;     /* submissions of more than one rank are known */
+} LsTensorLanes;
+
+LsTensorLanes *ls_tensor_lanes_new(const LsModel *model, const LsView *view);
+void ls_tensor_lanes_free(LsTensorLanes *lanes);
+
+/* The uses of a tensor on all ranks with one occurrence: into model order (rank). */
+const uint32_t *ls_model_get_occurrence(const LsModel *model, uint32_t tensor, uint32_t occurrence,
+                                        size_t *ret_n);
+/* When a use is first heard of: submitted, agreed, executed or done; LS_TIME_NONE. */
+int64_t ls_use_get_first_ns(const LsModel *model, const LsUse *use);
+int64_t ls_use_get_last_ns(const LsModel *model, const LsUse *use);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(LsTensorLanes, ls_tensor_lanes_free)

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is not a span: cycles as ticks, at most one a column, those that agreed on something
+ * standing out; counters as a line from least to most of each column; the beginnings of steps.
+ */
+#include <math.h>
+
+#include "layout/scene-private.h"
+
+/* The first mark at or after the time, from `from` on: doubling steps, then halving. */
+static size_t
+gallop(const LsCycleMark *marks, size_t n, size_t from, int64_t time_ns)
+{
+    size_t step = 1, low = from;
+    while (low + step < n && marks[low + step].time_ns < time_ns) {
+        low += step;
+        step *= 2;
+    }
+    size_t high = MIN(low + step, n);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (marks[middle].time_ns < time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void
+ls_making_add_cycles(LsMaking *making, const LsRow *row, uint32_t row_index)
+{
+    const LsRankModel *rank = &making->model->rank[row->rank];
+    const LsScale *scale = &making->scale;
+    size_t i = gallop(rank->marks, rank->n_marks, 0, scale->start_ns);
+    while (i < rank->n_marks && rank->marks[i].time_ns < scale->end_ns) {
+        int32_t x =
+            MIN((int32_t)((double)(rank->marks[i].time_ns - scale->start_ns) * scale->px_per_ns),
+                scale->width - 1);
+        int64_t next_ns = MAX(ls_scale_get_time(scale, x + 1), rank->marks[i].time_ns + 1);
+        size_t next = gallop(rank->marks, rank->n_marks, i, next_ns);
+        const LsCycleMark *last = &rank->marks[next - 1];
+        bool agreed = last->agreed_before + last->agreed > rank->marks[i].agreed_before;
+        LsTick tick = {(uint16_t)x, agreed ? LS_ROLE_AGREED : LS_ROLE_CONTROL, row_index};
+        g_array_append_val(making->scene->ticks, tick);
+        i = next;
+    }
+}
+
+/* Power and the like are read from 0 or from their least, whichever tells more. */
+static void
+find_bounds(const LsModel *model, uint32_t track, double *ret_low, double *ret_high)
+{
+    size_t n = model->tracks[track].n_samples;
+    if (!ls_series_get_range(model->series[track], 0, n, ret_low, ret_high))
+        *ret_low = *ret_high = 0;
+    if (*ret_low >= 0 && *ret_low < *ret_high * 0.7)
+        *ret_low = 0;
+    if (*ret_high <= *ret_low)
+        *ret_high = *ret_low + 1;
+}
+
+void
+ls_making_add_counter(LsMaking *making, const LsRow *row, uint32_t row_index)
+{
+    const LsTrack *track = &making->model->tracks[row->track];
+    const LsSeries *series = making->model->series[row->track];
+    const LsScale *scale = &making->scale;
+    double low, high;
+    bool gap = true;
+    find_bounds(making->model, row->track, &low, &high);
+    size_t i = ls_series_find(series, scale->start_ns);
+    i = i > 0 ? i - 1 : 0; /* the line comes in from the left */
+    while (i < track->n_samples) {
+        const LsSample *sample = &track->samples[i];
+        double x = (double)(sample->time_ns - scale->start_ns) * scale->px_per_ns;
+        int64_t until = MAX(ls_scale_get_time(scale, (int32_t)CLAMP(floor(x), -1e6, 1e6) + 1),
+                            sample->time_ns + 1);
+        size_t next = x < 0 ? i + 1 : ls_series_find(series, until);
+        LsPoint point = {.x = (float)CLAMP(x, -1e6, 1e6), .row = row_index, .gap = gap};
+        double least, most;
+        gap = !ls_series_get_range(series, i, next, &least, &most);
+        if (!gap) {
+            point.low = (float)((least - low) / (high - low));
+            point.high = (float)((most - low) / (high - low));
+            g_array_append_val(making->scene->points, point);
+        }
+        if (sample->time_ns >= scale->end_ns)
+            break;
+        i = next;
+    }
+}
+
+/* Lines at the beginnings of steps, unless they stand so close that they would be a pattern. */
+void
+ls_making_add_step_lines(LsMaking *making)
+{
+    const LsModel *model = making->model;
+    const LsScale *scale = &making->scale;
+    uint32_t n_rows = making->scene->rows->len, n = 0;
+    GArray *lines = making->scene->lines;
+    for (size_t i = 0; i < model->n_steps && n_rows > 0; i++) {
+        double x = (double)(model->steps[i].start_ns - scale->start_ns) * scale->px_per_ns;
+        if (x < 0 || x >= scale->width)
+            continue;
+        LsLine line = {(uint16_t)x, 0, n_rows - 1, 0, LS_ROLE_STEP};
+        g_array_append_val(lines, line);
+        n++;
+    }
+    if (n > 1) {
+        int32_t first = g_array_index(lines, LsLine, 0).x;
+        int32_t last = g_array_index(lines, LsLine, n - 1).x;
+        if (last - first < 12 * making->view->scale * (int32_t)(n - 1))
+            g_array_set_size(lines, 0);
+    }
+}

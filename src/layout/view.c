@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is asked to be seen, and the ways to change it. Times to pixels and back are linear over the
+ * visible range; differences from its start fit a double exactly for any range under 104 days.
+ */
+#include "layout/view.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "layout/model-private.h"
+#include "layout/rows.h"
+
+enum { MIN_RANGE_NS = 100 };
+
+double
+ls_view_x_of(const LsView *view, int64_t time_ns)
+{
+    return (double)(time_ns - view->start_ns) * view->width /
+           (double)(view->end_ns - view->start_ns);
+}
+
+int64_t
+ls_view_time_at(const LsView *view, double x)
+{
+    return view->start_ns +
+           (int64_t)llround(x * (double)(view->end_ns - view->start_ns) / view->width);
+}
+
+void
+ls_view_set_size(LsView *view, double width, double height, int scale)
+{
+    view->width = MAX(width, 16);
+    view->height = MAX(height, 16);
+    view->scale = CLAMP(scale, 1, 8);
+}
+
+static void
+set_range(LsView *view, int64_t start_ns, int64_t end_ns)
+{
+    view->start_ns = start_ns;
+    view->end_ns = MAX(end_ns, start_ns + MIN_RANGE_NS);
+}
+
+void
+ls_view_show(LsView *view, int64_t start_ns, int64_t end_ns, double margin)
+{
+    int64_t extra = (int64_t)((double)(end_ns - start_ns) * margin);
+    set_range(view, start_ns - extra, end_ns + extra);
+}
+
+static int64_t
+first_of(const LsModel *model)
+{
+    return ls_trace_get_first_ns(model->trace);
+}
+
+static int64_t
+last_of(const LsModel *model)
+{
+    return MAX(ls_trace_get_last_ns(model->trace), first_of(model) + MIN_RANGE_NS);
+}
+
+void
+ls_view_show_all(LsView *view, const LsModel *model)
+{
+    ls_view_show(view, first_of(model), last_of(model), 0.015);
+    view->origin_ns = first_of(model);
+    view->order_start_ns = first_of(model);
+    view->order_end_ns = last_of(model) + 1;
+    view->step = -1;
+}
+
+void
+ls_view_show_step(LsView *view, const LsModel *model, int step)
+{
+    if (step < 0 || (size_t)step >= model->n_steps)
+        return;
+    const LsStepColumn *column = &model->steps[step];
+    int64_t length = column->end_ns - column->start_ns;
+    set_range(view, column->start_ns - length / 50, column->end_ns + length / 12);
+    view->origin_ns = column->start_ns;
+    view->order_start_ns = column->start_ns;
+    view->order_end_ns = column->end_ns;
+    view->step = step;
+}
+
+/* Keeps some of the recording in sight. */
+static void
+keep_within(LsView *view, const LsModel *model)
+{
+    int64_t range = view->end_ns - view->start_ns;
+    int64_t low = first_of(model) - range * 9 / 10, high = last_of(model) - range / 10;
+    int64_t start = CLAMP(view->start_ns, low, MAX(low, high));
+    view->start_ns = start;
+    view->end_ns = start + range;
+}
+
+void
+ls_view_zoom(LsView *view, const LsModel *model, double factor, double x)
+{
+    double most = 4.0 * (double)(last_of(model) - first_of(model));
+    double range = (double)(view->end_ns - view->start_ns);
+    double wanted = CLAMP(range * factor, MIN_RANGE_NS, MAX(most, MIN_RANGE_NS));
+    double share = x / view->width;
+    int64_t start = view->start_ns + (int64_t)llround((range - wanted) * share);
+    set_range(view, start, start + (int64_t)llround(wanted));
+    keep_within(view, model);
+}
+
+void
+ls_view_pan(LsView *view, const LsModel *model, double dx)
+{
+    int64_t move = (int64_t)llround(dx * (double)(view->end_ns - view->start_ns) / view->width);
+    view->start_ns += move;
+    view->end_ns += move;
+    keep_within(view, model);
+}
+
+void
+ls_view_scroll(LsView *view, double dy, double content_height)
+{
+    double most = MAX(content_height - view->height, 0);
+    view->scroll_y = CLAMP(round(view->scroll_y + dy), 0, most);
+}
+
+void
+ls_view_set_mode(LsView *view, const LsModel *model, LsViewMode mode)
+{
+    view->mode = mode;
+    view->scroll_y = 0;
+    if (mode == LS_VIEW_RANKS)
+        view->fold = ls_view_find_fold(view, model);
+}
+
+void
+ls_view_fold_rank(LsView *view, uint32_t rank, LsFold fold)
+{
+    if (rank < view->n_ranks)
+        view->folds[rank] = (uint8_t)fold;
+}
+
+LsFold
+ls_view_find_fold(const LsView *view, const LsModel *model)
+{
+    LsView asked = *view; /* shares the arrays: only read */
+    asked.mode = LS_VIEW_RANKS;
+    for (int fold = LS_FOLD_OPEN; fold < LS_FOLD_BAND; fold++) {
+        asked.fold = (LsFold)fold;
+        g_autoptr(GArray) rows = ls_rows_new(model, &asked, NULL);
+        if (ls_rows_get_height(rows) <= view->height)
+            return asked.fold;
+    }
+    return LS_FOLD_BAND;
+}
+
+bool
+ls_pick_equal(const LsPick *a, const LsPick *b)
+{
+    return a->kind == b->kind && a->rank == b->rank && a->track == b->track && a->lane == b->lane &&
+           a->index == b->index;
+}
+
+/* The rank that tells most of the tensors: the one with tensor tracks, else with uses. */
+static uint32_t
+find_tensor_rank(const LsModel *model)
+{
+    uint32_t best = 0;
+    size_t most = 0;
+    for (size_t r = 0; r < model->n_ranks; r++) {
+        const LsSlice *slice = &model->rank[r].tracks;
+        size_t found = model->rank[r].calls.n > 0 ? 1 : 0;
+        for (size_t t = slice->first; t < slice->first + slice->n; t++)
+            found += model->tracks[t].kind == LS_TRACK_TENSOR;
+        if (found > most) {
+            most = found;
+            best = (uint32_t)r;
+        }
+    }
+    return best;
+}
+
+/* Whether there is something to show by rank: any row but tensors' own. */
+static bool
+has_rank_rows(const LsModel *model)
+{
+    for (size_t t = 0; t < model->n_tracks; t++) {
+        LsTrackKind kind = model->tracks[t].kind;
+        if (kind == LS_TRACK_PHASES || kind == LS_TRACK_STREAM || kind == LS_TRACK_STEPS)
+            return true;
+    }
+    return model->n_rank_steps > 0 || model->n_uses == 0;
+}
+
+static void
+choose_mode(LsView *view, const LsModel *model)
+{
+    if (!has_rank_rows(model)) {
+        view->mode = LS_VIEW_TENSORS;
+        return;
+    }
+    ls_view_set_mode(view, model, LS_VIEW_RANKS);
+    g_autoptr(GArray) rows = ls_rows_new(model, view, NULL);
+    if (ls_rows_get_height(rows) > 4 * view->height)
+        view->mode = LS_VIEW_OVERVIEW;
+}
+
+void
+ls_view_init(LsView *view, const LsModel *model, double width, double height, int scale)
+{
+    *view = (LsView){.step = -1, .selected.kind = LS_PICK_NONE};
+    ls_view_set_size(view, width, height, scale);
+    view->n_ranks = (uint32_t)model->n_ranks;
+    view->order = g_new(uint32_t, MAX(model->n_ranks, 1));
+    view->shown = g_new(bool, MAX(model->n_ranks, 1));
+    view->folds = g_new(uint8_t, MAX(model->n_ranks, 1));
+    for (uint32_t r = 0; r < model->n_ranks; r++) {
+        view->order[r] = r;
+        view->shown[r] = true;
+        view->folds[r] = LS_N_FOLDS;
+    }
+    view->tensor_rank = find_tensor_rank(model);
+    ls_view_show_all(view, model);
+    ls_view_show_step(view, model, ls_model_find_slowest_step(model));
+    choose_mode(view, model);
+}
+
+void
+ls_view_clear(LsView *view)
+{
+    g_clear_pointer(&view->order, g_free);
+    g_clear_pointer(&view->shown, g_free);
+    g_clear_pointer(&view->folds, g_free);
+}
+
+void
+ls_view_copy(LsView *to, const LsView *from)
+{
+    if (to == from)
+        return;
+    size_t n = from->n_ranks;
+    LsView old = *to;
+    *to = *from;
+    to->order = old.n_ranks == n ? old.order : g_renew(uint32_t, old.order, MAX(n, 1));
+    to->shown = old.n_ranks == n ? old.shown : g_renew(bool, old.shown, MAX(n, 1));
+    to->folds = old.n_ranks == n ? old.folds : g_renew(uint8_t, old.folds, MAX(n, 1));
+    if (n > 0) {
+        memcpy(to->order, from->order, n * sizeof *to->order);
+        memcpy(to->shown, from->shown, n * sizeof *to->shown);
+        memcpy(to->folds, from->folds, n * sizeof *to->folds);
+    }
+}
