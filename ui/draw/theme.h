@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ui/draw/theme.h: colours of roles and surfaces, light and dark. Colours differ in lightness as well
- * as in hue, and never alone carry a meaning that form does not (layout/role.h).
+ * ui/draw/theme.h: colours of roles and surfaces, light and dark. Colours differ in lightness as
+ * well as in hue, and never alone carry a meaning that form does not (layout/role.h).
  */
 #pragma once
 

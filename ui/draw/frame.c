@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What stands around the rows: their labels, the ruler, the bars of the steps or the minimap, the
+ * legend.
+ */
+#include <glib.h>
+#include <math.h>
+
+#include "ui/draw/painter.h"
+
+static void
+draw_head(LsPainter *painter, cairo_t *cr, const LsRow *row, double y, double width)
+{
+    const LsTheme *theme = painter->theme;
+    LsText *text = painter->text;
+    double note = 0;
+    bool small = row->kind == LS_ROW_BAND || row->height < 18;
+    LsFont font = small ? LS_FONT_LABEL : LS_FONT_RANK;
+    if (row->note) {
+        note = ls_text_draw(text, cr, LS_FONT_LABEL, LS_ALIGN_RIGHT, width - 9, y, width * 0.6,
+                            row->alarm ? theme->alarm : theme->text_soft, row->note);
+    }
+    ls_text_draw(text, cr, font, LS_ALIGN_LEFT, 13, y, width - note - 30,
+                 row->greyed ? theme->text_faint : theme->text, row->label);
+}
+
+static void
+draw_header(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRow *row, double width)
+{
+    const LsTheme *theme = painter->theme;
+    double y = row->y - scene->view.scroll_y + row->height / 2;
+    bool faint = row->kind == LS_ROW_BAND || row->kind == LS_ROW_CYCLES ||
+                 row->kind == LS_ROW_COUNTER || row->kind == LS_ROW_READY;
+    if (row->kind == LS_ROW_RANK || row->kind == LS_ROW_GROUP ||
+        (row->kind == LS_ROW_BAND && row->first)) {
+        draw_head(painter, cr, row, row->kind == LS_ROW_BAND ? y : y + 1, width);
+        return;
+    }
+    if (row->height < 11)
+        return;
+    double x = row->kind == LS_ROW_READY ? 34 : 26;
+    ls_text_draw(painter->text, cr, faint ? LS_FONT_SMALL : LS_FONT_LABEL, LS_ALIGN_LEFT, x, y,
+                 width - x - 8, faint ? theme->text_faint : theme->text_soft, row->label);
+}
+
+void
+ls_draw_headers(LsPainter *painter, cairo_t *cr, const LsScene *scene, double width)
+{
+    const LsTheme *theme = painter->theme;
+    double height = scene->view.height;
+    cairo_save(cr);
+    cairo_rectangle(cr, 0, 0, width, height);
+    cairo_clip(cr);
+    ls_fill_rect(cr, 0, 0, width, height, theme->header);
+    for (guint i = 0; i < scene->rows->len; i++) {
+        const LsRow *row = &g_array_index(scene->rows, LsRow, i);
+        double y = row->y - scene->view.scroll_y;
+        if (y >= height || y + row->height <= 0)
+            continue;
+        if (row->first && i > 0)
+            ls_fill_rect(cr, 0, round(y) - 2, width, 1, theme->line);
+        draw_header(painter, cr, scene, row, width);
+    }
+    ls_fill_rect(cr, width - 1, 0, 1, height, theme->line);
+    cairo_restore(cr);
+}
+
+void
+ls_draw_ruler(LsPainter *painter, cairo_t *cr, const LsScene *scene, double height)
+{
+    const LsTheme *theme = painter->theme;
+    double width = scene->view.width;
+    ls_fill_rect(cr, 0, 0, width, height, theme->surface);
+    if (scene->view.mode == LS_VIEW_OVERVIEW)
+        return;
+    cairo_save(cr);
+    cairo_rectangle(cr, 0, 0, width, height);
+    cairo_clip(cr);
+    for (guint i = 0; i < scene->ruler->len; i++) {
+        const LsRulerTick *tick = &g_array_index(scene->ruler, LsRulerTick, i);
+        ls_fill_rect(cr, tick->at, 4, 1, height - 4, theme->grid);
+        ls_text_draw(painter->text, cr, LS_FONT_LABEL, LS_ALIGN_LEFT, tick->at + 5, height / 2 + 1,
+                     200, theme->text_soft, tick->label);
+    }
+    ls_fill_rect(cr, 0, height - 1, width, 1, theme->line);
+    cairo_restore(cr);
+}
+
+void
+ls_draw_step_bars(LsPainter *painter, cairo_t *cr, const LsScene *scene, double width,
+                  double height)
+{
+    const LsTheme *theme = painter->theme;
+    ls_fill_rect(cr, 0, 0, width, height, theme->surface);
+    for (guint i = 0; i < scene->step_bars->len; i++) {
+        const LsStepBar *bar = &g_array_index(scene->step_bars, LsStepBar, i);
+        double x0 = round(bar->x0 * width), x1 = round(bar->x1 * width);
+        double full = height - 14, h = MAX(round(bar->height * full), 1),
+               cap = round(bar->cap * full);
+        double w = MAX(x1 - x0 - (x1 - x0 > 3 ? 1 : 0), 1), y = height - 3 - h;
+        LsColour body = bar->muted ? theme->bar_muted : theme->bar, top = theme->bar_cap;
+        if (bar->muted)
+            top = ls_colour_mix(theme->surface, top, 0.5);
+        if (bar->shown) {
+            body = theme->accent;
+            top = theme->strong;
+        }
+        ls_fill_rect(cr, x0, y, w, h, body);
+        if (cap > 0)
+            ls_fill_rect(cr, x0, y, w, MIN(cap, h), top);
+    }
+    ls_fill_rect(cr, 0, height - 1, width, 1, theme->line);
+}
+
+void
+ls_draw_minimap(LsPainter *painter, cairo_t *cr, const LsScene *scene, double width, double height)
+{
+    const LsTheme *theme = painter->theme;
+    const LsTrace *trace = ls_model_get_trace(scene->model);
+    double first = (double)ls_trace_get_first_ns(trace);
+    double range = MAX((double)ls_trace_get_last_ns(trace) - first, 1);
+    double x0 = ((double)scene->view.start_ns - first) / range * width;
+    double x1 = ((double)scene->view.end_ns - first) / range * width;
+    x0 = CLAMP(x0, 0, width - 3);
+    x1 = CLAMP(x1, x0 + 3, width);
+    ls_fill_rect(cr, 0, 0, width, height, theme->surface);
+    ls_fill_rect(cr, 0, height / 2 - 2, width, 4, theme->bar_muted);
+    ls_fill_rect(cr, round(x0), height / 2 - 5, round(x1 - x0), 10, theme->accent);
+    ls_fill_rect(cr, 0, height - 1, width, 1, theme->line);
+}
+
+void
+ls_draw_swatch(LsPainter *painter, cairo_t *cr, LsRole role, LsForm form, const LsBox *box)
+{
+    if (form == LS_FORM_HATCHED) {
+        ls_fill_hatched(painter, cr, box);
+        return;
+    }
+    ls_fill_rect(cr, box->x0, box->y0, box->x1 - box->x0, box->y1 - box->y0,
+                 form == LS_FORM_STRONG ? painter->theme->strong : painter->theme->role[role]);
+    if (form == LS_FORM_STRONG) {
+        cairo_rectangle(cr, box->x0 + 0.75, box->y0 + 0.75, box->x1 - box->x0 - 1.5,
+                        box->y1 - box->y0 - 1.5);
+        cairo_set_line_width(cr, 1.5);
+        ls_set_colour(cr, painter->theme->strong_edge);
+        cairo_stroke(cr);
+    }
+}
+
+void
+ls_draw_legend(LsPainter *painter, cairo_t *cr, const LsScene *scene, double width, double height)
+{
+    double x = 10, y = height / 2;
+    if (scene->view.mode == LS_VIEW_OVERVIEW) {
+        ls_draw_overview_legend(painter, cr, scene, width, height);
+        return;
+    }
+    ls_fill_rect(cr, 0, 0, width, height, painter->theme->surface);
+    for (guint i = 0; i < scene->legend->len; i++) {
+        const LsLegend *entry = &g_array_index(scene->legend, LsLegend, i);
+        double text = ls_text_get_width(painter->text, LS_FONT_SMALL, entry->label);
+        if (x + 20 + text > width)
+            break;
+        LsBox box = {x, x + 14, round(y) - 5, round(y) + 5};
+        ls_draw_swatch(painter, cr, entry->role, entry->form, &box);
+        ls_text_draw(painter->text, cr, LS_FONT_SMALL, LS_ALIGN_LEFT, x + 20, y, text + 1,
+                     painter->theme->text_soft, entry->label);
+        x += 20 + text + 18;
+    }
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A whole picture: title, steps, ruler, rows, legend, headline and inspector in their places, and
+ * its way into a file. PNG in device pixels; SVG and PDF in logical ones, with text and sparse rows
+ * as they are.
+ */
+#include <cairo-pdf.h>
+#include <cairo-svg.h>
+#include <errno.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <math.h>
+
+#include "base/error.h"
+#include "ui/draw/painter.h"
+
+void
+ls_picture_place(const LsPicture *picture, const LsModel *model, LsPlaces *ret_places)
+{
+    LsPlaces p = {0};
+    double width = picture->width, height = picture->height;
+    double side = picture->inspect ? MIN(LS_DRAW_INSPECTOR_WIDTH, width * 0.35) : 0;
+    double left = MIN(LS_DRAW_HEADER_WIDTH, width * 0.3), main = width - side - left;
+    double foot = picture->n_lines > 0 ? 14 + 19.0 * (double)picture->n_lines : 0;
+    size_t n_steps;
+    ls_model_get_steps(model, &n_steps);
+    double steps = n_steps > 1 ? LS_DRAW_STEPS_HEIGHT : 0;
+    double y = LS_DRAW_TITLE_HEIGHT;
+    p.title = (LsRect){0, 0, width, y};
+    p.steps = (LsRect){left, y, main, steps};
+    y += steps;
+    p.corner = (LsRect){0, y - steps, left, steps + LS_DRAW_RULER_HEIGHT};
+    p.ruler = (LsRect){left, y, main, LS_DRAW_RULER_HEIGHT};
+    y += LS_DRAW_RULER_HEIGHT;
+    double rows = MAX(height - y - foot - LS_DRAW_LEGEND_HEIGHT, 16);
+    p.headers = (LsRect){0, y, left, rows};
+    p.timeline = (LsRect){left, y, main, rows};
+    p.legend = (LsRect){left, y + rows, main, LS_DRAW_LEGEND_HEIGHT};
+    p.headline = (LsRect){0, height - foot, width, foot};
+    p.inspector =
+        (LsRect){width - side, LS_DRAW_TITLE_HEIGHT, side, height - foot - LS_DRAW_TITLE_HEIGHT};
+    *ret_places = p;
+}
+
+static void
+begin(cairo_t *cr, const LsRect *rect)
+{
+    cairo_save(cr);
+    cairo_translate(cr, rect->x, rect->y);
+    cairo_rectangle(cr, 0, 0, rect->width, rect->height);
+    cairo_clip(cr);
+}
+
+static void
+draw_title(LsPainter *painter, cairo_t *cr, const LsPicture *picture, const LsScene *scene,
+           const LsRect *rect)
+{
+    const LsTheme *theme = painter->theme;
+    double middle = rect->width / 2;
+    ls_fill_rect(cr, 0, 0, rect->width, rect->height, theme->panel);
+    ls_fill_rect(cr, 0, rect->height - 1, rect->width, 1, theme->line);
+    ls_text_draw(painter->text, cr, LS_FONT_TITLE, LS_ALIGN_CENTRE, middle, 16, rect->width * 0.6,
+                 theme->text, picture->title ? picture->title : "");
+    ls_text_draw(painter->text, cr, LS_FONT_SMALL, LS_ALIGN_CENTRE, middle, 33, rect->width * 0.9,
+                 theme->text_soft, picture->subtitle ? picture->subtitle : "");
+    if (*scene->banner)
+        ls_text_draw(painter->text, cr, LS_FONT_STRONG, LS_ALIGN_LEFT, 16, 17, rect->width * 0.3,
+                     theme->alarm, scene->banner);
+}
+
+/* Left of the steps and the ruler: what they are of. */
+static void
+draw_corner(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRect *rect)
+{
+    const LsTheme *theme = painter->theme;
+    double steps = rect->height - LS_DRAW_RULER_HEIGHT;
+    ls_fill_rect(cr, 0, 0, rect->width, rect->height, theme->header);
+    if (steps > 0) {
+        ls_text_draw(painter->text, cr, LS_FONT_LABEL, LS_ALIGN_LEFT, 16, steps / 2, rect->width,
+                     theme->text_soft, scene->steps_label);
+        ls_fill_rect(cr, 0, steps - 1, rect->width, 1, theme->line);
+    }
+    if (scene->view.mode != LS_VIEW_OVERVIEW)
+        ls_text_draw(painter->text, cr, LS_FONT_LABEL, LS_ALIGN_LEFT, 16,
+                     steps + LS_DRAW_RULER_HEIGHT / 2.0, rect->width, theme->text,
+                     scene->ruler_label);
+    ls_fill_rect(cr, 0, rect->height - 1, rect->width, 1, theme->line);
+    ls_fill_rect(cr, rect->width - 1, 0, 1, rect->height, theme->line);
+}
+
+void
+ls_picture_draw(LsPainter *painter, cairo_t *cr, const LsPicture *picture, const LsScene *scene)
+{
+    LsPlaces p;
+    ls_picture_place(picture, scene->model, &p);
+    ls_fill_rect(cr, 0, 0, picture->width, picture->height, painter->theme->surface);
+    begin(cr, &p.title);
+    draw_title(painter, cr, picture, scene, &p.title);
+    cairo_restore(cr);
+    begin(cr, &p.steps);
+    if (p.steps.height > 0)
+        ls_draw_step_bars(painter, cr, scene, p.steps.width, p.steps.height);
+    cairo_restore(cr);
+    begin(cr, &p.corner);
+    draw_corner(painter, cr, scene, &p.corner);
+    cairo_restore(cr);
+    begin(cr, &p.ruler);
+    ls_draw_ruler(painter, cr, scene, p.ruler.height);
+    cairo_restore(cr);
+    begin(cr, &p.headers);
+    ls_draw_headers(painter, cr, scene, p.headers.width);
+    cairo_restore(cr);
+    begin(cr, &p.timeline);
+    ls_draw_timeline(painter, cr, scene);
+    cairo_restore(cr);
+    ls_fill_rect(cr, 0, p.legend.y, p.headers.width, p.legend.height, painter->theme->header);
+    ls_fill_rect(cr, p.headers.width - 1, p.legend.y, 1, p.legend.height, painter->theme->line);
+    begin(cr, &p.legend);
+    ls_draw_legend(painter, cr, scene, p.legend.width, p.legend.height);
+    cairo_restore(cr);
+    begin(cr, &p.headline);
+    if (picture->n_lines > 0)
+        ls_draw_headline(painter, cr, picture->lines, picture->n_lines, p.headline.width,
+                         p.headline.height);
+    cairo_restore(cr);
+    begin(cr, &p.inspector);
+    if (picture->inspect)
+        ls_draw_inspector(painter, cr, picture->inspect, p.inspector.width, p.inspector.height);
+    cairo_restore(cr);
+}
+
+static bool
+check(cairo_status_t status, const char *path, GError **error)
+{
+    if (status == CAIRO_STATUS_SUCCESS)
+        return true;
+    g_set_error(error, LS_ERROR, LS_ERROR_WRITE, "%s could not be written: %s.", path,
+                status == CAIRO_STATUS_WRITE_ERROR && errno ? g_strerror(errno)
+                                                            : cairo_status_to_string(status));
+    return false;
+}
+
+static bool
+write_png(LsPainter *painter, const LsPicture *picture, const LsScene *scene, const char *path,
+          GError **error)
+{
+    int scale = scene->view.scale;
+    cairo_surface_t *surface = cairo_image_surface_create(
+        CAIRO_FORMAT_RGB24, (int)(picture->width * scale), (int)(picture->height * scale));
+    cairo_t *cr = cairo_create(surface);
+    cairo_scale(cr, scale, scale);
+    ls_picture_draw(painter, cr, picture, scene);
+    cairo_destroy(cr);
+    errno = 0;
+    cairo_status_t status = cairo_surface_status(surface);
+    if (status == CAIRO_STATUS_SUCCESS)
+        status = cairo_surface_write_to_png(surface, path);
+    cairo_surface_destroy(surface);
+    return check(status, path, error);
+}
+
+static bool
+write_vector(LsPainter *painter, const LsPicture *picture, const LsScene *scene, const char *path,
+             cairo_surface_t *surface, GError **error)
+{
+    cairo_t *cr = cairo_create(surface);
+    ls_picture_draw(painter, cr, picture, scene);
+    cairo_destroy(cr);
+    errno = 0;
+    cairo_surface_finish(surface);
+    cairo_status_t status = cairo_surface_status(surface);
+    cairo_surface_destroy(surface);
+    return check(status, path, error);
+}
+
+/* The same file for the same picture: no date of now. */
+static cairo_surface_t *
+create_pdf(const char *path, const LsPicture *picture)
+{
+    cairo_surface_t *surface = cairo_pdf_surface_create(path, picture->width, picture->height);
+    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
+    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_TITLE,
+                                   picture->title ? picture->title : "");
+    return surface;
+}
+
+bool
+ls_picture_write(LsPainter *painter, const LsPicture *picture, const LsScene *scene,
+                 const char *path, GError **error)
+{
+    if (g_str_has_suffix(path, ".png"))
+        return write_png(painter, picture, scene, path, error);
+    if (g_str_has_suffix(path, ".svg"))
+        return write_vector(painter, picture, scene, path,
+                            cairo_svg_surface_create(path, picture->width, picture->height), error);
+    if (g_str_has_suffix(path, ".pdf"))
+        return write_vector(painter, picture, scene, path, create_pdf(path, picture), error);
+    g_set_error(error, LS_ERROR, LS_ERROR_USAGE,
+                "%s is no picture that can be written: its name must end in .png, .svg or .pdf.",
+                path);
+    return false;
+}
