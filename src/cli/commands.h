@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cli/commands.h: the rows of the table of commands in main.c. */
+#pragma once
+
+#include "cli/cmd.h"
+
+extern const LsCmd ls_cmd_report;

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli/options.c: filters of ranks and steps, and loading with progress. Progress is looked at by a
+ * thread of its own ten times a second, from the first second on: short loads print nothing.
+ */
+#include "cli/options.h"
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "cli/cmd.h"
+#include "merge/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A whole number at *text, moved behind it. */
+static bool
+parse_number(const char **text, int64_t *ret_number)
+{
+    char *end;
+
+    if (!g_ascii_isdigit(**text) && **text != '-')
+        return false;
+    *ret_number = g_ascii_strtoll(*text, &end, 10);
+    if (end == *text)
+        return false;
+    *text = end;
+    return true;
+}
+
+/* One item of the list; false if it is none. Flags of ranks that it names are set, *found counts.
+ */
+static bool
+parse_rank_item(const char *item, const LsRank *ranks, size_t n_ranks, bool *shown, size_t *found)
+{
+    int64_t first, last;
+
+    if (!g_ascii_isdigit(*item) || !parse_number(&item, &first))
+        return false;
+    last = first;
+    if (*item == '-' && (!g_ascii_isdigit(*++item) || !parse_number(&item, &last)))
+        return false;
+    if (*item != '\0' || last < first)
+        return false;
+    for (size_t r = 0; r < n_ranks; r++)
+        if (ranks[r].rank >= first && ranks[r].rank <= last) {
+            shown[r] = true;
+            (*found)++;
+        }
+    return true;
+}
+
+bool
+ls_options_parse_ranks(const char *text, const LsTrace *trace, bool **ret_shown, GError **error)
+{
+    size_t n_ranks, found = 0;
+    const LsRank *ranks = ls_trace_get_ranks(trace, &n_ranks);
+    g_auto(GStrv) items = g_strsplit(text, ",", -1);
+    g_autofree bool *shown = g_new0(bool, n_ranks);
+
+    for (size_t i = 0; items[i] != NULL; i++)
+        if (!parse_rank_item(g_strstrip(items[i]), ranks, n_ranks, shown, &found)) {
+            g_set_error(error, LS_ERROR, LS_ERROR_USAGE,
+                        "--rank %s: '%s' is no rank and no range of ranks; expected a list such as "
+                        "0,8-15.",
+                        text, items[i]);
+            return false;
+        }
+    if (found == 0 && n_ranks > 0) {
+        g_set_error(error, LS_ERROR, LS_ERROR_USAGE,
+                    "--rank %s names no rank of this run, which has ranks %d to %d.", text,
+                    ranks[0].rank, ranks[n_ranks - 1].rank);
+        return false;
+    }
+    *ret_shown = g_steal_pointer(&shown);
+    return true;
+}
+
+bool
+ls_options_parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last, GError **error)
+{
+    const char *rest = text;
+    int64_t first = INT64_MIN, last = INT64_MAX;
+    bool has_first = parse_number(&rest, &first), has_last = false;
+
+    if (*rest == ':') {
+        rest++;
+        has_last = parse_number(&rest, &last);
+    } else
+        last = first;
+    if (*rest == '\0' && (has_first || has_last) && first <= last) {
+        *ret_first = first;
+        *ret_last = last;
+        return true;
+    }
+    g_set_error(error, LS_ERROR, LS_ERROR_USAGE,
+                "--step %s is no range of steps; expected A:B, A: or :B with whole numbers.", text);
+    return false;
+}
+
+/* -- Loading -- */
+
+#define LOOK_US      100000
+#define SILENT_LOOKS 10
+
+typedef struct Watch {
+    LsProgress *progress;
+    int done; /* atomic */
+} Watch;
+
+static void *
+watch(void *data)
+{
+    Watch *work = data;
+    bool printed = false;
+
+    for (int look = 0; !g_atomic_int_get(&work->done); look++) {
+        const char *stage = NULL;
+        double fraction = ls_progress_get(work->progress, &stage);
+
+        if (look >= SILENT_LOOKS && stage != NULL) {
+            fprintf(stderr, "\r%s %3.0f %%\033[K", stage, 100 * fraction);
+            printed = true;
+        }
+        g_usleep(LOOK_US);
+    }
+    if (printed)
+        fputs("\r\033[K", stderr);
+    return NULL;
+}
+
+LsTrace *
+ls_options_load(const char *const *paths, const char *rules_path, GError **error)
+{
+    g_autoptr(LsProgress) progress = NULL;
+    Watch work = {NULL, 0};
+    GThread *thread = NULL;
+    LsTrace *trace;
+
+    if (isatty(STDERR_FILENO)) {
+        work.progress = progress = ls_progress_new();
+        thread = g_thread_new("progress", watch, &work);
+    }
+    trace =
+        ls_run_load(paths, g_strv_length((char **)(uintptr_t)paths), rules_path, progress, error);
+    g_atomic_int_set(&work.done, 1);
+    if (thread != NULL)
+        g_thread_join(thread);
+    return trace;
+}
+
+int
+ls_options_fail(const char *command, const GError *error)
+{
+    fprintf(stderr, "lockstep %s: %s\n", command, error->message);
+    if (error->domain == G_OPTION_ERROR || g_error_matches(error, LS_ERROR, LS_ERROR_USAGE))
+        return LS_EXIT_USAGE;
+    return LS_EXIT_UNREADABLE;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli/options.h: what commands share: filters, loading a run with progress, exit statuses.
+ */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "trace/trace.h"
+
+/* "0,8-15": one flag per row of ranks (caller frees). LS_ERROR_USAGE if it is no such list or names no
+ * rank of the run. */
+bool ls_options_parse_ranks(const char *text, const LsTrace *trace, bool **ret_shown,
+                            GError **error);
+/* "A:B", "A:", ":B" or "A": numbers, inclusive. */
+bool ls_options_parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last,
+                            GError **error);
+
+/* ls_run_load, with a line of progress on standard error where that is a terminal. */
+LsTrace *ls_options_load(const char *const *paths, const char *rules_path, GError **error);
+
+/* Prints "lockstep COMMAND: sentence" on standard error; returns the exit status of its code. */
+int ls_options_fail(const char *command, const GError *error);
