@@ -6,6 +6,7 @@
 #include "format/format.h"
 
 #include "base/error.h"
+#include "format/horovod.h"
 #include "format/input.h"
 #include "format/native.h"
 
@@ -21,8 +22,12 @@ struct LsFormat {
 
 static const LsFormat native = {"lockstep", "trace file of Lockstep's own recorder",
                                 ls_native_probe, ls_native_load};
+static const LsFormat horovod = {"horovod",
+                                 "timeline of Horovod and its descendants (HOROVOD_TIMELINE)",
+                                 ls_horovod_probe, ls_horovod_load};
+
 /* In the order of probing: the surest sign first. */
-static const LsFormat *const formats[] = {&native, NULL};
+static const LsFormat *const formats[] = {&native, &horovod, NULL};
 
 static const LsFormat *
 probe_input(LsInput *input, const char *path, GError **error)
