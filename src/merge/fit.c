@@ -25,8 +25,11 @@
 #define OFFSET_MAX_NS  1e12   /* |a| around the first guess */
 #define WANDER         1e-6   /* change of rate within a window */
 #define WINDOW_NS      INT64_C(2000000000)
-#define WINDOW_GATES   16 /* a window holds at least so many gates */
-#define SMALL_GATES    8  /* and is not halved below these */
+#define WINDOW_GATES   16   /* a window holds at least so many gates */
+#define WINDOW_NARROW  4    /* and so many of the narrowest twentieth of all */
+#define RESERVE        1.5 /* of a bound, for what two windows cannot see of a change of rate */
+#define NARROW_PART    20
+#define SMALL_GATES    8 /* and is not halved below these */
 #define SMALL_NS       INT64_C(200000000)
 #define KNOTS_APART_NS INT64_C(20000000) /* nearer ones would turn a bound into a slope */
 
@@ -157,16 +160,14 @@ lift_window(const Fit *fit, Window *window)
     window->lift = lifts[n / 2];
 }
 
-/* Many wide gates can leave a hair of a band. That is then a claim about how even the clocks are,
- * no more about readings: a bound is not less than half the half-width of the usual gate. */
+/* Many gates can leave a hair of a band. That is then a claim about how even the clocks are, no
+ * more about readings: a bound is not less than the half-width of the best reading. */
 static double
-get_floor(const Fit *fit, const size_t *by_width, size_t n)
+get_floor(const LsGate *narrowest)
 {
-    const LsGate *gate = &fit->gates[by_width[n / 2]];
-
-    if (gate->low_ns <= LS_GATE_OPEN_LOW || gate->high_ns >= LS_GATE_OPEN_HIGH)
+    if (narrowest->low_ns <= LS_GATE_OPEN_LOW || narrowest->high_ns >= LS_GATE_OPEN_HIGH)
         return 0;
-    return (double)(gate->high_ns - gate->low_ns) / 4;
+    return (double)(narrowest->high_ns - narrowest->low_ns) / 2;
 }
 
 /* Adds the window, or its halves where no line passes it: there the rate changes, and each half
@@ -199,24 +200,45 @@ add_window(Fit *fit, size_t first, size_t n, double wander)
         }
         fit->contradictions++;
     }
-    window.floor = get_floor(fit, order, n);
+    window.floor = get_floor(&fit->gates[order[0]]);
     lift_window(fit, &window);
     g_array_append_val(fit->windows, window);
+}
+
+/* Width of the narrowest twentieth: on a busy machine only few trips are fast, and a window without
+ * any would tell little. */
+static int64_t
+find_narrow(Fit *fit)
+{
+    g_autofree size_t *order = g_new(size_t, fit->n);
+    const LsGate *gate;
+
+    for (size_t i = 0; i < fit->n; i++)
+        order[i] = i;
+    g_qsort_with_data(order, (gint)fit->n, sizeof *order, compare_width, fit);
+    gate = &fit->gates[order[fit->n / NARROW_PART]];
+    return gate->high_ns - gate->low_ns;
 }
 
 static void
 cut_windows(Fit *fit)
 {
-    size_t first = 0;
+    int64_t narrow_ns = find_narrow(fit);
+    size_t first = 0, rest = 0; /* rest: narrow ones in all of what is left */
 
+    for (size_t i = 0; i < fit->n; i++)
+        rest += fit->gates[i].high_ns - fit->gates[i].low_ns <= narrow_ns;
     while (first < fit->n) {
-        size_t end = first;
+        size_t end = first, narrow = 0;
 
-        while (end < fit->n && (end - first < WINDOW_GATES ||
-                                fit->gates[end].at_ns - fit->gates[first].at_ns < WINDOW_NS))
+        while (end < fit->n && (end - first < WINDOW_GATES || narrow < WINDOW_NARROW ||
+                                fit->gates[end].at_ns - fit->gates[first].at_ns < WINDOW_NS)) {
+            narrow += fit->gates[end].high_ns - fit->gates[end].low_ns <= narrow_ns;
             end++;
+        }
+        rest -= narrow;
         /* A rest too small for a window of its own belongs to this one. */
-        if (fit->n - end < WINDOW_GATES)
+        if (fit->n - end < WINDOW_GATES || rest < WINDOW_NARROW)
             end = fit->n;
         add_window(fit, first, end - first, WANDER);
         first = end;
@@ -278,7 +300,7 @@ make_knot(const Fit *fit, int64_t at_ns, const Window *left, const Window *right
     offset_ns = fit->guess_ns + llround(centre);
     off = MAX(MAX(high - centre, centre - low), MAX(left->floor, right->floor)) +
           MAX(left->widen, right->widen) / 2 + get_bend(fit, left, right);
-    return (LsKnot){at_ns, at_ns + offset_ns, (int64_t)ceil(off) + 1};
+    return (LsKnot){at_ns, at_ns + offset_ns, (int64_t)ceil(off * RESERVE) + 1};
 }
 
 static LsClockmap *

@@ -120,6 +120,38 @@ test_skew(void)
                    worst, worst_error);
 }
 
+/* More ranks than cores: 19 of 20 trips wait for the scheduler for milliseconds. */
+static void
+test_busy_machine(void)
+{
+    int64_t worst = 0;
+
+    for (guint32 seed = 0; seed < 20; seed++) {
+        g_autoptr(GRand) rand = g_rand_new_with_seed(seed);
+        Clock clocks[2] = {make_clock(rand), make_clock(rand)};
+        LsProcess *processes[2];
+        LsPlacement *placements;
+
+        for (int i = 0; i < 2; i++)
+            processes[i] = make_process(i, 2, &clocks[i], i ? "b" : "a", 0, 10 * SECOND);
+        for (int64_t t = 0; t < 10 * SECOND; t += 12500000) {
+            bool fast = g_rand_double(rand) < 0.05;
+            int64_t out_ns = 5000 + (int64_t)exponential(rand, fast ? 5e3 : 3e6);
+            int64_t back_ns = 5000 + (int64_t)exponential(rand, fast ? 5e3 : 3e6);
+
+            add_roundtrip(processes[1], &clocks[1], 0, &clocks[0], t, out_ns, 1000, back_ns);
+        }
+        placements = ls_align(processes, 2);
+        worst =
+            MAX(worst, check_placement(&placements[1], &clocks[1], &clocks[0], 10 * SECOND, NULL));
+        ls_placements_free(placements, 2);
+        ls_process_free(processes[0]);
+        ls_process_free(processes[1]);
+    }
+    g_test_message("worst bound %" G_GINT64_FORMAT " ns", worst);
+    g_assert_cmpint(worst, <, 100000);
+}
+
 /* Any amount of evidence, any tree: the bound holds. */
 static void
 test_bound_always_holds(void)
@@ -401,6 +433,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/merge/align/skewed-clocks-come-back-within-50-us", test_skew);
+    g_test_add_func("/merge/align/few-fast-trips-suffice", test_busy_machine);
     g_test_add_func("/merge/align/bound-holds-for-any-evidence-and-tree", test_bound_always_holds);
     g_test_add_func("/merge/align/applied-to-every-time", test_apply_moves_times);
     g_test_add_func("/merge/align/same-boot-moves-nothing", test_same_boot);
