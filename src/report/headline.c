@@ -230,8 +230,8 @@ add_straggler_line(LsHeadline *headline, const LsEvidence *evidence)
     } else if (evidence->most != NULL) {
         label = g_strdup("No straggler");
         g_string_append_printf(text,
-                               "The others wait for no rank in particular: rank %d was last most "
-                               "often, in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                               "No rank costs the others a hundredth of the step: rank %d was last "
+                               "most often, in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
                                " buffers (%.0f by chance).",
                                ranks[evidence->most->rank].rank, evidence->most->times_last,
                                evidence->most->buffers, evidence->most->times_last_by_chance);
@@ -256,11 +256,11 @@ append_moving(GString *text, const LsEvidence *evidence)
         g_string_append(text, "No buffer was executed.");
         return;
     }
-    g_string_append_printf(text, "A buffer (%" G_GINT64_FORMAT ", ", evidence->buffers);
+    g_string_append_printf(text, "%" G_GINT64_FORMAT " buffers (", evidence->buffers);
     if (evidence->buffers_per_step > 0)
         g_string_append_printf(text, "%.1f a step, ", evidence->buffers_per_step);
-    g_string_append_printf(text, "%s in the mean) moves", bytes);
-    append_ns(text, " in ", evidence->transfer_ns, "");
+    g_string_append_printf(text, "%s in the mean) move", bytes);
+    append_ns(text, " in ", evidence->transfer_ns, " each");
     if (evidence->bus_bytes_per_s >= 0) {
         g_autofree char *rate = ls_format_rate(evidence->bus_bytes_per_s);
 

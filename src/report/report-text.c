@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "report/honesty.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define ROWS_SHOWN     12
@@ -106,6 +107,70 @@ shorten(char *text)
     return g_strconcat(head, "\342\200\246", g_utf8_offset_to_pointer(text, n - half), NULL);
 }
 
+/* -- Rows: of long tables those that matter most -- */
+
+static const struct Order {
+    const char *table, *column, *words;
+} orders[] = {
+    {"steps", "step_ns", "slowest first"},
+    {"collectives", "wait_max_ns", "longest wait first"},
+    {"tensors", "negotiation_ns", "longest negotiation first"},
+    {"groups", "inner_wait_ns", "longest inner wait first"},
+    {"stragglers", "waited_for_ns", "most waited for first"},
+};
+
+static const struct Order *
+find_order(const LsTable *table)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(orders); i++)
+        if (strcmp(orders[i].table, ls_table_get_name(table)) == 0)
+            return &orders[i];
+    return NULL;
+}
+
+typedef struct Sort {
+    const LsTable *table;
+    size_t column;
+} Sort;
+
+static int
+compare_rows(const void *a, const void *b, void *user)
+{
+    const Sort *sort = user;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    int64_t p = ls_table_is_null(sort->table, x, sort->column)
+                    ? INT64_MIN
+                    : ls_table_get_int(sort->table, x, sort->column);
+    int64_t q = ls_table_is_null(sort->table, y, sort->column)
+                    ? INT64_MIN
+                    : ls_table_get_int(sort->table, y, sort->column);
+
+    if (p != q)
+        return p < q ? 1 : -1;
+    return (x > y) - (x < y);
+}
+
+/* All rows in the order in which they are shown; *ret_words: what that order is, "" as they come.
+ */
+static size_t *
+order_rows(const LsTable *table, const char **ret_words)
+{
+    size_t n = ls_table_get_rows(table);
+    const struct Order *order = find_order(table);
+    size_t *rows = g_new(size_t, n);
+
+    *ret_words = "";
+    for (size_t r = 0; r < n; r++)
+        rows[r] = r;
+    if (n > ROWS_SHOWN && order != NULL) {
+        Sort sort = {table, (size_t)ls_table_find_column(table, order->column)};
+
+        qsort_r(rows, n, sizeof *rows, compare_rows, &sort);
+        *ret_words = order->words;
+    }
+    return rows;
+}
+
 /* -- Tables -- */
 
 static void
@@ -126,7 +191,8 @@ is_known(const LsTable *table, size_t column)
 }
 
 static void
-write_column_cells(GPtrArray *lines, const LsTable *table, size_t c, size_t rows, int64_t first_ns)
+write_column_cells(GPtrArray *lines, const LsTable *table, size_t c, const size_t *order,
+                   size_t rows, int64_t first_ns)
 {
     const LsColumn *column = ls_table_get_column(table, c);
     bool left = column->type == LS_COLUMN_TEXT;
@@ -135,7 +201,7 @@ write_column_cells(GPtrArray *lines, const LsTable *table, size_t c, size_t rows
 
     g_ptr_array_add(cells, format_name(column));
     for (size_t r = 0; r < rows; r++)
-        g_ptr_array_add(cells, shorten(format_cell(table, r, c, first_ns)));
+        g_ptr_array_add(cells, shorten(format_cell(table, order[r], c, first_ns)));
     for (size_t i = 0; i < cells->len; i++)
         width = MAX(width, g_utf8_strlen(cells->pdata[i], -1));
     for (size_t i = 0; i < cells->len; i++) {
@@ -159,14 +225,16 @@ static void
 write_table(FILE *out, const LsTable *table, int64_t first_ns)
 {
     size_t all = ls_table_get_rows(table), rows = MIN(all, ROWS_SHOWN);
+    const char *words;
+    g_autofree size_t *order = order_rows(table, &words);
     g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(free_line);
 
     for (size_t i = 0; i < rows + 1; i++)
         g_ptr_array_add(lines, g_string_new(NULL));
     for (size_t c = 0; c < ls_table_get_columns(table); c++)
         if (is_known(table, c))
-            write_column_cells(lines, table, c, rows, first_ns);
-    fprintf(out, "\n%s\n", ls_table_get_name(table));
+            write_column_cells(lines, table, c, order, rows, first_ns);
+    fprintf(out, "\n%s%s%s\n", ls_table_get_name(table), *words ? ", " : "", words);
     for (size_t i = 0; i < lines->len; i++)
         fprintf(out, "%s\n", g_strchomp(((GString *)lines->pdata[i])->str));
     if (all > rows)
