@@ -82,7 +82,8 @@ measure_extent(const LsArrival *items, size_t n, const LsRank *ranks)
 static LsVerdict
 judge(const LsCollective *collective, const Extent *extent, size_t n, bool aligned, bool mutual)
 {
-    if (collective->ranks < collective->ranks_expected || extent->n_ended < n)
+    if (collective->ranks < collective->ranks_expected || collective->ranks_expected == 0 ||
+        extent->n_ended < n)
         return LS_VERDICT_INCOMPLETE;
     if (!mutual)
         return LS_VERDICT_BOUND;
@@ -96,7 +97,7 @@ static void
 set_bandwidth(LsCollective *collective, const LsCall *calls, const LsArrival *items, size_t n)
 {
     const LsOperationTrait *trait = ls_operation_get(calls[items[0].call].operation);
-    double share = (double)(collective->ranks_expected - 1) / collective->ranks_expected;
+    double share = 1.0 - 1.0 / MAX(collective->ranks_expected, 1u);
 
     collective->bus_bytes_per_s = -1;
     for (size_t i = 0; i < n; i++)
@@ -105,7 +106,7 @@ set_bandwidth(LsCollective *collective, const LsCall *calls, const LsArrival *it
                                      "the data plane's own";
             return;
         }
-    if (collective->ranks_expected < 2)
+    if (collective->ranks_expected == 1)
         collective->bus_reason = "one rank alone moves nothing over a bus";
     else if (collective->verdict == LS_VERDICT_INCOMPLETE)
         collective->bus_reason = "not all ranks were recorded: the shortest call is not known";
@@ -144,6 +145,18 @@ measure_aligned(LsCollective *collective, const Extent *extent, bool mutual)
             MAX(extent->last_arrival_ns - extent->first_end_ns - extent->uncertainty_ns, 0);
 }
 
+bool
+ls_collective_knows_world(const LsTrace *trace)
+{
+    size_t n_ranks;
+    const LsRank *ranks = ls_trace_get_ranks(trace, &n_ranks);
+
+    for (size_t r = 0; r < n_ranks; r++)
+        if (ranks[r].world > 0)
+            return true;
+    return false;
+}
+
 LsCollective
 ls_collective_measure(const LsAnalysisInput *input, const LsScope *scope, uint32_t buffer)
 {
@@ -157,7 +170,7 @@ ls_collective_measure(const LsAnalysisInput *input, const LsScope *scope, uint32
     LsCollective collective = {
         .step = find_step(scope, items, n, aligned ? extent.latest : extent.shortest),
         .ranks = (uint32_t)n,
-        .ranks_expected = row->ranks_expected > 0 ? row->ranks_expected : (uint32_t)n,
+        .ranks_expected = MAX(row->ranks_expected, (uint32_t)n),
         .start_ns = LS_TIME_NONE,
         .end_ns = extent.n_ended > 0 ? extent.last_end_ns : LS_TIME_NONE,
         .transfer_ns = LS_TIME_NONE,
@@ -169,6 +182,8 @@ ls_collective_measure(const LsAnalysisInput *input, const LsScope *scope, uint32
 
     if (n == 0)
         return collective;
+    if (n == 1 && !ls_collective_knows_world(input->trace))
+        collective.ranks_expected = 0;
     for (size_t i = 0; i < n; i++) {
         int64_t call_ns = items[i].end_ns - items[i].start_ns;
 
@@ -178,9 +193,9 @@ ls_collective_measure(const LsAnalysisInput *input, const LsScope *scope, uint32
             (collective.transfer_ns == LS_TIME_NONE || call_ns < collective.transfer_ns))
             collective.transfer_ns = call_ns;
     }
-    if (extent.n_ended > 0)
+    if (extent.n_ended > 0 && (n > 1 || collective.ranks_expected == 1))
         collective.wait_max_ns = extent.longest_ns - extent.shortest_ns;
-    if (aligned)
+    if (aligned && (n > 1 || collective.ranks_expected == 1))
         measure_aligned(&collective, &extent, mutual);
     if (n > 1)
         collective.last = aligned ? ls_activity_get_last(input->activity, buffer) : extent.shortest;
@@ -269,7 +284,7 @@ add_row(LsTable *table, const LsAnalysisInput *input, uint32_t buffer,
     set_count(table, BYTES, call->bytes, 0);
     set_count(table, TENSORS, call->tensors, 1);
     ls_table_set_int(table, RANKS, collective->ranks);
-    ls_table_set_int(table, RANKS_EXPECTED, collective->ranks_expected);
+    set_count(table, RANKS_EXPECTED, collective->ranks_expected, 1);
     set_ns(table, START, collective->start_ns);
     set_ns(table, END, collective->end_ns);
     set_ns(table, TRANSFER, collective->transfer_ns);

@@ -14,7 +14,7 @@ typedef enum LsVerdict {
 
 typedef struct LsCollective {
     uint32_t step;  /* row of steps in which the buffer's last tensor was submitted, LS_NONE */
-    uint32_t ranks, ranks_expected;
+    uint32_t ranks, ranks_expected; /* expected 0: how many took part is not known */
     int64_t start_ns, end_ns;
     int64_t transfer_ns, wait_max_ns;                 /* without clocks; LS_TIME_NONE unknown */
     int64_t transfer_aligned_ns, wait_max_aligned_ns; /* on one clock; LS_TIME_NONE without */
@@ -25,6 +25,8 @@ typedef struct LsCollective {
     LsVerdict verdict;
 } LsCollective;
 
+/* Whether any file says how many ranks the job had. */
+bool ls_collective_knows_world(const LsTrace *trace);
 LsCollective ls_collective_measure(const LsAnalysisInput *input, const LsScope *scope,
                                    uint32_t buffer);
 /* Whether a shown rank took part, in a shown step. */

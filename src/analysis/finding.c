@@ -76,51 +76,6 @@ add_recorded(List *list)
     }
 }
 
-/* -- What the ranks said while they ran -- */
-
-static char *
-format_since_start(const List *list, int64_t time_ns)
-{
-    return ls_format_ns(time_ns - ls_trace_get_first_ns(list->input->trace));
-}
-
-static void
-add_instants(List *list)
-{
-    size_t n;
-    const LsInstant *instants = ls_trace_get_instants(list->input->trace, &n);
-    g_autoptr(GHashTable) stalls = g_hash_table_new(g_direct_hash, g_direct_equal);
-    GHashTableIter iter;
-    void *key, *value;
-
-    for (size_t i = 0; i < n; i++) {
-        const LsInstant *instant = &instants[i];
-        g_autofree char *when = format_since_start(list, instant->time_ns);
-        const char *name = ls_trace_get_string(list->input->trace, instant->name);
-        int32_t rank = list->ranks[instant->rank].rank;
-
-        if (!ls_scope_has_rank(list->scope, instant->rank))
-            continue;
-        if (instant->kind == LS_INSTANT_PEER_LOST)
-            add(list, LS_FAULT, rank,
-                "Rank %d saw that rank %" G_GINT64_FORMAT " was gone, %s after the start.", rank,
-                instant->value, when);
-        else if (instant->kind == LS_INSTANT_ERROR)
-            add(list, LS_FAULT, rank,
-                "Rank %d handed an error to its program, %s after the start: %s", rank, when, name);
-        else if (instant->kind == LS_INSTANT_STALL) {
-            key = GINT_TO_POINTER((int)instant->value);
-            value = g_hash_table_lookup(stalls, key);
-            g_hash_table_insert(stalls, key, GSIZE_TO_POINTER(GPOINTER_TO_SIZE(value) + 1));
-        }
-    }
-    g_hash_table_iter_init(&iter, stalls);
-    while (g_hash_table_iter_next(&iter, &key, &value))
-        add(list, LS_WARNING, GPOINTER_TO_INT(key),
-            "Tensors stalled waiting for rank %d, which had not submitted them: warned %zu times.",
-            GPOINTER_TO_INT(key), GPOINTER_TO_SIZE(value));
-}
-
 /* -- Reasons of nulls -- */
 
 static void
@@ -281,12 +236,13 @@ run(const LsAnalysisInput *input)
 
     list.ranks = ls_trace_get_ranks(input->trace, &list.n_ranks);
     add_recorded(&list);
-    add_instants(&list);
-    explain_compute(&list);
-    explain_steps(&list);
-    explain_collectives(&list);
-    explain_clocks(&list);
-    explain_control(&list);
+    if (list.n_ranks > 0) {
+        explain_compute(&list);
+        explain_steps(&list);
+        explain_collectives(&list);
+        explain_clocks(&list);
+        explain_control(&list);
+    }
     g_array_sort(findings, compare); /* stable: equal ones stay in order */
     for (size_t i = 0; i < findings->len; i++) {
         LsFinding *finding = &g_array_index(findings, LsFinding, i);

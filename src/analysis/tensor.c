@@ -122,7 +122,7 @@ add_occurrence(Sum *sum, const LsAnalysisInput *input, const LsScope *scope,
     size_t n_uses, n_calls;
     const LsUse *uses = ls_trace_get_uses(input->trace, &n_uses);
     const LsCall *calls = ls_trace_get_calls(input->trace, &n_calls);
-    bool agreed = false, shown = false;
+    bool shown = false;
 
     for (size_t i = 0; i < occurrence->n; i++) {
         const LsUse *use = &uses[occurrence->uses[i]];
@@ -130,13 +130,11 @@ add_occurrence(Sum *sum, const LsAnalysisInput *input, const LsScope *scope,
         if (!ls_scope_has(scope, use->rank, get_time(use)))
             continue;
         shown = true;
-        agreed = agreed || use->agreed_ns != LS_TIME_NONE || use->done_ns != LS_TIME_NONE ||
-                 use->call != LS_NONE;
         add_use(sum, negotiations, occurrence, use);
         if (use->call < n_calls)
             add_call(sum, use, &calls[use->call]);
     }
-    sum->count += agreed;
+    sum->count += shown; /* one that was begun and never agreed counts too */
     if (!shown || !occurrence->complete || occurrence->n < 2)
         return;
     sum->n_spread++;
@@ -232,7 +230,7 @@ run(const LsAnalysisInput *input)
         g_hash_table_remove_all(times_last);
         for (; i < n && occurrences[i].tensor == sum.tensor; i++)
             add_occurrence(&sum, input, scope, negotiations, &occurrences[i], times_last);
-        if (sum.count > 0 || sum.bytes >= 0 || sum.n_negotiated > 0)
+        if (sum.count > 0)
             add_row(table, input->trace, &sum, ls_negotiations_is_aligned(negotiations),
                     times_last);
     }

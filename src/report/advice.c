@@ -98,7 +98,8 @@ judge_input(const LsEvidence *evidence, GString *action, GString *why)
 static bool
 is_fine_grained(const LsEvidence *evidence)
 {
-    return evidence->bytes < SMALL_BYTES && evidence->buffers_per_step > MANY_BUFFERS;
+    return evidence->bytes >= 0 && evidence->bytes < SMALL_BYTES &&
+           evidence->buffers_per_step > MANY_BUFFERS;
 }
 
 static int64_t

@@ -224,7 +224,7 @@ gather_buffers(LsEvidence *evidence)
     size_t n_buffers, n, n_steps;
     const LsCall *calls = ls_trace_get_calls(input->trace, &n);
     const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
-    int64_t transfers = 0, stepping = 0;
+    int64_t transfers = 0, stepping = 0, sized = 0;
 
     ls_trace_get_buffers(input->trace, &n_buffers);
     for (uint32_t b = 0; b < n_buffers; b++) {
@@ -235,6 +235,7 @@ gather_buffers(LsEvidence *evidence)
             continue;
         evidence->buffers++;
         stepping += collective.step != LS_NONE && !steps[collective.step].cut;
+        sized += calls[items[0].call].bytes >= 0;
         evidence->bytes += MAX(calls[items[0].call].bytes, 0);
         if (collective.transfer_ns != LS_TIME_NONE) {
             transfers++;
@@ -251,7 +252,7 @@ gather_buffers(LsEvidence *evidence)
     }
     evidence->wait_ns = ls_stats_mean(evidence->wait_ns, evidence->judged);
     evidence->transfer_ns = ls_stats_mean(evidence->transfer_ns, transfers);
-    evidence->bytes = ls_stats_mean(evidence->bytes, evidence->buffers);
+    evidence->bytes = sized > 0 ? ls_stats_mean(evidence->bytes, sized) : -1;
     evidence->bus_bytes_per_s = -1;
     if (rates->len > 0) {
         g_array_sort(rates, compare_real);
@@ -269,6 +270,8 @@ ls_evidence_new(const LsAnalysisInput *input)
     evidence->input = input;
     evidence->scope = ls_scope_new(input);
     evidence->has_events = ls_trace_get_last_ns(input->trace) > ls_trace_get_first_ns(input->trace);
+    evidence->world_known = ls_collective_knows_world(input->trace);
+    evidence->alone = evidence->world_known && ls_trace_get_world(input->trace) == 1;
     gather_steps(evidence);
     gather_recording(evidence);
     evidence->stragglers = ls_stragglers_find(input, evidence->scope);

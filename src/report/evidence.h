@@ -15,6 +15,8 @@ typedef struct LsEvidence {
     const LsAnalysisInput *input;
     LsScope *scope;
     bool has_events;
+    bool world_known; /* some file says how many ranks the job had */
+    bool alone;       /* and it was one */
     LsLedger ledger;     /* n = 0: no whole step with compute */
     int64_t step_ns;     /* mean of the steady steps, compute or not; 0: none */
     /* Whole recording, where no step was marked: means over ranks with compute. */
@@ -34,7 +36,8 @@ typedef struct LsEvidence {
     int64_t most_late; uint32_t late_rank; /* times the rank was last to submit; LS_NONE */
 
     int64_t buffers, judged;    /* executed; of these with a known wait */
-    int64_t wait_ns, transfer_ns, bytes; /* means: of the judged, of all with a transfer, of all */
+    int64_t wait_ns, transfer_ns; /* means: of the judged, of all that ended */
+    int64_t bytes;              /* mean of the buffers whose bytes are known; -1: none */
     double bus_bytes_per_s;     /* median; negative: unknown */
     double buffers_per_step;    /* 0: no steps */
 } LsEvidence;

@@ -102,6 +102,9 @@ append_buffers(GString *text, const LsEvidence *evidence)
 {
     if (evidence->buffers == 0) {
         g_string_append(text, "No communication was executed");
+    } else if (evidence->alone) {
+        append_ns(text, "One rank alone: a buffer's operation takes ", evidence->transfer_ns,
+                  " in the mean");
     } else if (evidence->judged > 0) {
         append_ns(text, "A buffer waits ", evidence->wait_ns, " for its last rank ");
         append_ns(text, "and moves its bytes in ", evidence->transfer_ns, " (means)");
@@ -235,7 +238,7 @@ add_straggler_line(LsHeadline *headline, const LsEvidence *evidence)
                                " buffers (%.0f by chance).",
                                ranks[evidence->most->rank].rank, evidence->most->times_last,
                                evidence->most->buffers, evidence->most->times_last_by_chance);
-    } else if (ls_trace_get_world(evidence->input->trace) < 2 && n_ranks < 2) {
+    } else if (evidence->alone) {
         label = g_strdup("One rank");
         g_string_append(text, "It waits for nobody.");
     } else {
@@ -259,7 +262,10 @@ append_moving(GString *text, const LsEvidence *evidence)
     g_string_append_printf(text, "%" G_GINT64_FORMAT " buffers (", evidence->buffers);
     if (evidence->buffers_per_step > 0)
         g_string_append_printf(text, "%.1f a step, ", evidence->buffers_per_step);
-    g_string_append_printf(text, "%s in the mean) move", bytes);
+    if (evidence->bytes >= 0)
+        g_string_append_printf(text, "%s in the mean) move", bytes);
+    else
+        g_string_append(text, "of unknown size) move");
     append_ns(text, " in ", evidence->transfer_ns, " each");
     if (evidence->bus_bytes_per_s >= 0) {
         g_autofree char *rate = ls_format_rate(evidence->bus_bytes_per_s);
@@ -283,8 +289,10 @@ add_negotiation_line(LsHeadline *headline, const LsEvidence *evidence)
         append_ns(text, "", evidence->protocol_ns, " protocol. ");
     } else if (evidence->negotiated > 0) {
         label = format_label("Negotiation ", evidence->whole_ns);
-        g_string_append(text, "a tensor, the wait for the last rank included: it cannot be told "
-                              "apart here. ");
+        g_string_append(text, evidence->alone
+                                  ? "a tensor. "
+                                  : "a tensor, the wait for the last rank included: it cannot be "
+                                    "told apart here. ");
     } else {
         label = evidence->buffers > 0 ? format_label("Moving bytes ", evidence->transfer_ns)
                                       : g_strdup("Moving bytes");

@@ -21,7 +21,7 @@ typedef struct Sums {
     uint64_t lost, damaged, recorded; /* recorded: rows, lives counted apart */
     LsClockMethod method;             /* the least trusted */
     int64_t uncertainty_ns;           /* the largest */
-    bool test_double;
+    bool test_double, world_known;
 } Sums;
 
 static Sums
@@ -42,6 +42,7 @@ add_up(const LsTrace *trace)
         sums.method = MAX(sums.method, ranks[r].clock_method);
         sums.uncertainty_ns = MAX(sums.uncertainty_ns, ranks[r].clock_uncertainty_ns);
         sums.test_double = sums.test_double || ranks[r].test_double;
+        sums.world_known = sums.world_known || ranks[r].world > 0;
     }
     if (sums.recorded < 2) /* there is nothing to align */
         sums.method = LS_CLOCK_REFERENCE;
@@ -70,8 +71,12 @@ ls_honesty_format_line(const LsEvidence *evidence)
 
     if (sums.test_double)
         g_string_append(line, "CPU test double: its timings are no result. ");
-    g_string_append_printf(line, "%u of %u ranks, %" G_GUINT64_FORMAT " records lost, %s",
-                           sums.found, sums.expected, sums.lost, clock);
+    if (sums.world_known)
+        g_string_append_printf(line, "%u of %u ranks", sums.found, sums.expected);
+    else
+        g_string_append_printf(line, "%u rank%s, of how many is not recorded", sums.found,
+                               sums.found == 1 ? "" : "s");
+    g_string_append_printf(line, ", %" G_GUINT64_FORMAT " records lost, %s", sums.lost, clock);
     if (sums.damaged > 0)
         g_string_append_printf(line, ", %" G_GUINT64_FORMAT " faults in the files", sums.damaged);
     if (warmup > 0)
@@ -133,7 +138,10 @@ ls_honesty_list(const LsAnalysisInput *input)
     g_autofree char *clock = format_clock(&sums);
     const char *cost = ls_trace_get_fact(input->trace, "recorder.cost_ns");
 
-    add(lines, "ranks: %u found, %u expected", sums.found, sums.expected);
+    if (sums.world_known)
+        add(lines, "ranks: %u found, %u expected", sums.found, sums.expected);
+    else
+        add(lines, "ranks: %u found, how many were expected is not recorded", sums.found);
     add_losses(lines, input->trace, &sums);
     add(lines, "clocks: %s", clock);
     if (cost != NULL)
