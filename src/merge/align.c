@@ -103,6 +103,9 @@ add_finding(const LsAlign *align, size_t process)
     LsProcess *p = align->processes[process];
     const LsPlacement *placement = &align->placements[process];
 
+    /* Of a process that another's file tells of, that file's own finding says it. */
+    if (!p->rank.recorded)
+        return;
     if (placement->method == LS_CLOCK_NONE)
         ls_process_add_finding(p, LS_WARNING, -1,
                                "The clock of this process cannot be brought onto that of rank %d: "

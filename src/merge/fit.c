@@ -25,8 +25,8 @@
 #define OFFSET_MAX_NS  1e12   /* |a| around the first guess */
 #define WANDER         1e-6   /* change of rate within a window */
 #define WINDOW_NS      INT64_C(2000000000)
-#define WINDOW_GATES   16   /* a window holds at least so many gates */
-#define WINDOW_NARROW  4    /* and so many of the narrowest twentieth of all */
+#define WINDOW_GATES   16  /* a window holds at least so many gates */
+#define WINDOW_NARROW  4   /* and so many of the narrowest twentieth of all */
 #define RESERVE        1.5 /* of a bound, for what two windows cannot see of a change of rate */
 #define NARROW_PART    20
 #define SMALL_GATES    8 /* and is not halved below these */

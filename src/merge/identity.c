@@ -125,12 +125,25 @@ overlap_in_time(const LsRank *a, const LsRank *b)
     return a->first_ns < b->last_ns && b->first_ns < a->last_ns;
 }
 
+/* "process 812 on gpu05" */
+static char *
+format_process(const LsRank *rank)
+{
+    g_autofree char *pid =
+        rank->pid >= 0 ? g_strdup_printf("process %" G_GINT64_FORMAT, rank->pid) : NULL;
+
+    if (rank->host == NULL)
+        return g_strdup(pid != NULL ? pid : "of no named process");
+    return g_strdup_printf("%s on %s", pid != NULL ? pid : "a process", rank->host);
+}
+
 /* `process` comes after `before` and has its rank and life. */
 static void
 part_lives(const LsProcess *before, LsProcess *process, int32_t last_life)
 {
     const LsRank *a = &before->rank;
     LsRank *b = &process->rank;
+    g_autofree char *who_a = format_process(a), *who_b = format_process(b);
 
     if (!b->recorded)
         return;
@@ -140,17 +153,15 @@ part_lives(const LsProcess *before, LsProcess *process, int32_t last_life)
                                b->rank, a->source);
     } else if (overlap_in_time(a, b)) {
         ls_process_add_finding(process, LS_WARNING, -1,
-                               "This file and %s both say that they are rank %d at the same time "
-                               "(process %" G_GINT64_FORMAT " on %s, process %" G_GINT64_FORMAT
-                               " on %s); both are shown.",
-                               a->source, b->rank, b->pid, b->host != NULL ? b->host : "?", a->pid,
-                               a->host != NULL ? a->host : "?");
+                               "This file (%s) and %s (%s) both say that they are rank %d at the "
+                               "same time; both are shown.",
+                               who_b, a->source, who_a, b->rank);
     } else {
         b->incarnation = last_life + 1;
         ls_process_add_finding(process, LS_NOTE, -1,
-                               "Rank %d ran before as process %" G_GINT64_FORMAT
-                               "; this one is taken for its life number %d.",
-                               b->rank, a->pid, b->incarnation);
+                               "Rank %d ran before (%s, %s); this one is taken for its life "
+                               "number %d.",
+                               b->rank, a->source, who_a, b->incarnation);
     }
 }
 
@@ -232,6 +243,28 @@ find_world(const GPtrArray *processes, LsBuilder *builder)
     return world;
 }
 
+static void
+add_absent(LsBuilder *builder, const GArray *absent, int world, bool only_timelines)
+{
+    g_autofree char *listed = format_ranks(absent);
+
+    if (absent->len == 0)
+        return;
+    if (only_timelines)
+        add_finding(
+            builder, LS_NOTE, -1,
+            "Rank 0 alone writes a Horovod timeline; of rank %s of %d it holds no tick, which "
+            "is no sign that they were missing.",
+            listed, world);
+    else if (absent->len > LISTED_MAX)
+        add_finding(builder, LS_WARNING, -1, "%u of %d ranks have no file: %s.", absent->len, world,
+                    listed);
+    else
+        for (guint i = 0; i < absent->len; i++)
+            add_finding(builder, LS_WARNING, g_array_index(absent, int, i),
+                        "Rank %d of %d has no file.", g_array_index(absent, int, i), world);
+}
+
 void
 ls_identity_check_world(const GPtrArray *processes, LsBuilder *builder)
 {
@@ -239,11 +272,12 @@ ls_identity_check_world(const GPtrArray *processes, LsBuilder *builder)
     g_autofree uint8_t *found = g_new0(uint8_t, world + 1);
     g_autoptr(GArray) absent = g_array_new(FALSE, FALSE, sizeof(int));
     g_autoptr(GArray) indirect = g_array_new(FALSE, FALSE, sizeof(int));
-    g_autofree char *listed = NULL;
+    bool only_timelines = true;
 
     for (guint i = 0; i < processes->len; i++) {
         const LsRank *rank = &get_process(processes, i)->rank;
 
+        only_timelines &= get_process(processes, i)->source == LS_SOURCE_HOROVOD;
         if (rank->rank >= 0)
             found[rank->rank] |= rank->recorded ? 2 : 1;
     }
@@ -253,17 +287,10 @@ ls_identity_check_world(const GPtrArray *processes, LsBuilder *builder)
         else if (found[rank] == 1)
             g_array_append_val(indirect, rank);
     }
-    for (guint i = 0; i < absent->len && absent->len <= LISTED_MAX; i++)
-        add_finding(builder, LS_WARNING, g_array_index(absent, int, i),
-                    "Rank %d of %d has no file.", g_array_index(absent, int, i), world);
-    if (absent->len > LISTED_MAX) {
-        listed = format_ranks(absent);
-        add_finding(builder, LS_WARNING, -1, "%u of %d ranks have no file: %s.", absent->len, world,
-                    listed);
-    }
+    add_absent(builder, absent, world, only_timelines);
     if (indirect->len > 0) {
-        g_free(listed);
-        listed = format_ranks(indirect);
+        g_autofree char *listed = format_ranks(indirect);
+
         add_finding(
             builder, LS_NOTE, -1,
             "Of rank %s only ticks in another rank's timeline are known: when that one heard "

@@ -178,7 +178,8 @@ test_open(void)
     g_assert_error(error, LS_ERROR, LS_ERROR_UNALIGNED);
 }
 
-/* One reading: true there, and less and less so away from it, as clocks may drift by 500 ppm. */
+/* One reading: true there, and less and less so away from it, as clocks may drift by 500 ppm; half
+ * as much again is kept in reserve. */
 static void
 test_single(void)
 {
@@ -188,7 +189,7 @@ test_single(void)
 
     g_assert_cmpint(ls_clockmap_map(map, SECOND), ==, SECOND + 100);
     g_assert_cmpint(ls_clockmap_get_bound_ns(map, 3 * SECOND), >=, 1000000);
-    g_assert_cmpint(ls_clockmap_get_bound_ns(map, 3 * SECOND), <=, 1100000);
+    g_assert_cmpint(ls_clockmap_get_bound_ns(map, 3 * SECOND), <=, 1600000);
 }
 
 int

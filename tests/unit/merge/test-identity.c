@@ -145,8 +145,10 @@ test_conflict(void)
     g_assert_cmpuint(list->len, ==, 3);
     g_assert_cmpint(get_rank(list, 0)->rank, ==, 0);
     g_assert_cmpint(get_rank(list, 2)->incarnation, ==, 0);
-    g_assert_true(has_finding(((LsProcess *)g_ptr_array_index(list, 2))->findings,
-                              "This file and a.lks both say that they are rank 1"));
+    g_assert_true(
+        has_finding(((LsProcess *)g_ptr_array_index(list, 2))->findings,
+                    "This file (process 12 on host1) and a.lks (process 10 on host1) both say "
+                    "that they are rank 1"));
 }
 
 static void
@@ -236,6 +238,24 @@ test_indirect(void)
     g_assert_null(strstr(text, "no file"));
 }
 
+/* Only rank 0 writes a timeline, and a missing tick is not a missing rank. */
+static void
+test_timeline(void)
+{
+    g_autoptr(GPtrArray) list = new_list();
+    g_autofree char *text = NULL;
+
+    for (int i = 0; i < 2; i++) {
+        LsProcess *process = add(list, i, i ? -1 : 5, "timeline.json", 0, 10);
+
+        process->source = LS_SOURCE_HOROVOD;
+        process->rank.recorded = i == 0;
+    }
+    text = check_world(list);
+    g_assert_nonnull(strstr(text, "of rank 2-3 of 4 it holds no tick, which is no sign"));
+    g_assert_null(strstr(text, "no file"));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -249,5 +269,6 @@ main(int argc, char **argv)
     g_test_add_func("/merge/identity/absent-ranks", test_absent);
     g_test_add_func("/merge/identity/worlds-differ", test_worlds_differ);
     g_test_add_func("/merge/identity/ticks-are-not-files", test_indirect);
+    g_test_add_func("/merge/identity/missing-ticks-are-not-missing-ranks", test_timeline);
     return g_test_run();
 }

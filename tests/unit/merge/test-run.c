@@ -394,7 +394,7 @@ test_conflict(void)
     g_assert_no_error(error);
     ls_trace_get_ranks(trace, &n);
     g_assert_cmpuint(n, ==, 12);
-    g_assert_nonnull(find_finding(trace, "both say that they are rank 0 at the same time"));
+    g_assert_nonnull(find_finding(trace, "both say that they are rank 0 at"));
     remove_folder(folder);
     remove_folder(other);
 }
@@ -491,6 +491,112 @@ test_reads_only(void)
     remove_folder(folder);
 }
 
+static char *
+get_shared(const char *name)
+{
+    const char *shared = g_getenv("LOCKSTEP_SHARED");
+    char *path = g_build_filename(shared != NULL ? shared : "../shared", name, NULL);
+
+    if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
+        g_test_skip(name);
+        g_clear_pointer(&path, g_free);
+    }
+    return path;
+}
+
+/* 4 ranks, 120 negotiations; three ranks are known by their ticks only, on rank 0's clock. */
+static void
+test_timeline(void)
+{
+    g_autofree char *path = get_shared("horovod-timelines/horovod-0.28.1/uncached-4.0.json");
+    g_autoptr(LsTrace) trace = NULL;
+    const LsBuffer *buffers;
+    const LsRank *ranks;
+    size_t n;
+
+    if (path == NULL)
+        return;
+    trace = load(path);
+    ranks = ls_trace_get_ranks(trace, &n);
+    g_assert_cmpuint(n, ==, 4);
+    for (size_t i = 0; i < n; i++) {
+        g_assert_cmpint(ranks[i].rank, ==, i);
+        g_assert_true(ranks[i].recorded == (i == 0));
+        g_assert_cmpint(ranks[i].clock_method, ==, i ? LS_CLOCK_SAME_BOOT : LS_CLOCK_REFERENCE);
+        g_assert_cmpint(ranks[i].clock_uncertainty_ns, ==, 0);
+    }
+    g_assert_nonnull(find_finding(trace, "Of rank 1-3 only ticks"));
+    g_assert_null(find_finding(trace, "no file"));
+    buffers = ls_trace_get_buffers(trace, &n);
+    g_assert_true(buffers != NULL);
+    for (size_t i = 0; i < n; i++) {
+        g_assert_cmpuint(buffers[i].n_calls, ==, 1);
+        g_assert_cmpuint(buffers[i].ranks_expected, ==, 4);
+    }
+}
+
+/* A folder of timelines and other files: what no format knows is named, nothing else is lost. */
+static void
+test_timelines(void)
+{
+    g_autofree char *path = get_shared("horovod-timelines");
+    g_autoptr(LsTrace) trace = NULL;
+    const LsFinding *finding;
+    size_t n, recorded = 0;
+    const LsRank *ranks;
+
+    if (path == NULL)
+        return;
+    trace = load(path);
+    finding = find_finding(trace, "of no known format");
+    g_assert_true(finding != NULL && g_str_has_suffix(finding->file, "README.md"));
+    ranks = ls_trace_get_ranks(trace, &n);
+    for (size_t i = 0; i < n; i++)
+        recorded += ranks[i].recorded;
+    g_assert_cmpuint(recorded, ==, 9);
+}
+
+/* Beside our own files a timeline is one more process of rank 0. */
+static void
+test_timeline_beside(void)
+{
+    g_autofree char *folder = make_folder();
+    g_autofree char *path = get_shared("horovod-timelines/horovod-0.28.1/uncached-4.0.json");
+    g_autoptr(LsTrace) trace = NULL;
+    g_autoptr(GError) error = NULL;
+    LsSynthOptions options = make_options();
+
+    if (path != NULL) {
+        const char *paths[] = {folder, path};
+        size_t n;
+
+        write_run(folder, &options);
+        trace = ls_run_load(paths, 2, NULL, NULL, &error);
+        g_assert_no_error(error);
+        ls_trace_get_ranks(trace, &n);
+        g_assert_cmpuint(n, ==, 10);
+        g_assert_nonnull(find_finding(trace, "of another format; both are shown"));
+    }
+    remove_folder(folder);
+}
+
+static void
+test_empty(void)
+{
+    g_autofree char *folder = make_folder();
+    static const char *const texts[] = {"", "["};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_autofree char *path = g_build_filename(folder, "timeline.json", NULL);
+        g_autoptr(LsTrace) trace = NULL;
+
+        write_file(folder, "timeline.json", texts[i]);
+        trace = load(path);
+        g_assert_nonnull(find_finding(trace, "No events recorded"));
+    }
+    remove_folder(folder);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -509,5 +615,9 @@ main(int argc, char **argv)
     g_test_add_func("/merge/run/bad-rules-are-refused", test_bad_rules);
     g_test_add_func("/merge/run/cancel", test_cancel);
     g_test_add_func("/merge/run/reads-only", test_reads_only);
+    g_test_add_func("/merge/run/horovod-timeline", test_timeline);
+    g_test_add_func("/merge/run/folder-of-timelines", test_timelines);
+    g_test_add_func("/merge/run/timeline-beside-our-files", test_timeline_beside);
+    g_test_add_func("/merge/run/begun-and-empty", test_empty);
     return g_test_run();
 }
