@@ -93,6 +93,7 @@ ls_native_add_chunk(Native *native, const LsChunkHeader *header, const uint8_t *
 {
     const uint8_t *at = payload, *end = payload + header->payload_bytes;
     int64_t previous_ns = header->first_ns;
+    native->sequence = header->sequence;
     native->thread = ls_native_get_thread(native, header->thread);
     native->thread->lost = MAX(native->thread->lost, header->lost);
     while (at < end) {

@@ -27,13 +27,16 @@ typedef struct UseJoin {
 typedef struct Native {
     LsProcess *process;
     uint32_t pid, rank, incarnation;
-    uint32_t next_sequence;
-    uint64_t missing_chunks;
+    uint32_t next_sequence; /* chunks beyond it wait */
+    GHashTable *chunks;     /* sequence -> checksum */
+    GPtrArray *deferred;    /* DeferredChunk */
     int64_t first_ns, last_ns;
     uint64_t records, unknown, broken;
 
     GArray *names;            /* uint32_t: the file's id -> the process's string; LS_NONE unknown */
     GHashTable *placeholders; /* file's id -> string that stands for it until its NAME comes */
+    GHashTable *infos;        /* file's id of the key -> Info */
+    uint32_t sequence;        /* of the chunk being read */
     GArray *replaced;         /* uint32_t pairs: placeholder, real string */
 
     GHashTable *threads; /* id -> Thread */
@@ -57,6 +60,9 @@ LsProcess *ls_native_finish(Native *native);
 /* The chunk's records into the process. `offset`: of the payload. */
 void ls_native_add_chunk(Native *native, const LsChunkHeader *header, const uint8_t *payload,
                          int64_t offset);
+/* The same, when those that were written before it have been read. */
+void ls_native_defer_chunk(Native *native, const LsChunkHeader *header, const uint8_t *payload,
+                           int64_t offset);
 /* One complete record; end_ns >= start_ns. */
 void ls_native_add_record(Native *native, const LsRecord *record);
 
@@ -72,3 +78,8 @@ void ls_native_add_finding(Native *native, uint16_t kind, LsSeverity severity, c
  * there. */
 void ls_native_open_record(Native *native, const LsRecord *record);
 void ls_native_close_record(Native *native, const LsRecord *record);
+void ls_native_flush_open(Native *native);
+void ls_native_flush_deferred(Native *native);
+/* Names that came late, then facts. */
+void ls_native_settle_names(Native *native);
+void ls_native_free(Native *native);

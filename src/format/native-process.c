@@ -4,7 +4,6 @@
  * settled when all is: names that came late, spans that never ended, uses joined to calls,
  * counters, losses.
  */
-#include "format/lifeline.h"
 #include "format/native-private.h"
 
 #include <stdlib.h>
@@ -17,6 +16,12 @@ typedef struct OpenRecord {
     LsRecord record;
     Thread *thread;
 } OpenRecord;
+
+/* A fact, and the sequence of the chunk that said it. */
+typedef struct Info {
+    uint32_t sequence;
+    char *value;
+} Info;
 
 static guint
 open_hash(gconstpointer key)
@@ -58,8 +63,8 @@ by_start(gconstpointer a, gconstpointer b)
     return x->record.start_ns < y->record.start_ns ? -1 : x->record.start_ns > y->record.start_ns;
 }
 
-static void
-flush_open(Native *native)
+void
+ls_native_flush_open(Native *native)
 {
     guint n;
     g_autofree gpointer *open = g_hash_table_get_keys_as_array(native->open, &n);
@@ -71,6 +76,14 @@ flush_open(Native *native)
         native->records++;
         ls_native_add_record(native, &item->record);
     }
+}
+
+static void
+free_info(gpointer data)
+{
+    Info *info = data;
+    g_free(info->value);
+    g_free(info);
 }
 
 static void
@@ -95,6 +108,9 @@ ls_native_new(const char *source, uint32_t pid, uint32_t rank, uint32_t incarnat
     native->last_ns = INT64_MIN;
     native->names = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     native->placeholders = g_hash_table_new(NULL, NULL);
+    native->chunks = g_hash_table_new(NULL, NULL);
+    native->deferred = g_ptr_array_new_with_free_func(g_free);
+    native->infos = g_hash_table_new_full(NULL, NULL, NULL, free_info);
     native->replaced = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     native->threads = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     native->open = g_hash_table_new_full(open_hash, open_equal, g_free, NULL);
@@ -106,10 +122,13 @@ ls_native_new(const char *source, uint32_t pid, uint32_t rank, uint32_t incarnat
     return native;
 }
 
-static void
-native_free(Native *native)
+void
+ls_native_free(Native *native)
 {
     g_array_unref(native->names);
+    g_ptr_array_unref(native->deferred);
+    g_hash_table_unref(native->chunks);
+    g_hash_table_unref(native->infos);
     g_array_unref(native->replaced);
     g_array_unref(native->use_joins);
     g_hash_table_unref(native->placeholders);
@@ -201,14 +220,65 @@ apply_info(LsRank *rank, const char *key, const char *value)
         rank->test_double = is_true(value);
 }
 
+/* The last value counts: the one of the highest sequence, whatever the order in the file. */
 void
 ls_native_set_info(Native *native, uint32_t id, const char *text, size_t length)
 {
-    uint32_t key_id = ls_native_name(native, id);
-    const char *key = ls_strings_get(native->process->strings, key_id);
-    g_autofree char *value = g_utf8_make_valid(text, (gssize)length);
-    apply_info(&native->process->rank, key, value);
-    g_hash_table_insert(native->process->facts, g_strdup(key), g_steal_pointer(&value));
+    Info *info = g_hash_table_lookup(native->infos, GUINT_TO_POINTER(id));
+    if (info && native->sequence < info->sequence)
+        return;
+    info = g_new(Info, 1);
+    *info = (Info){.sequence = native->sequence, .value = g_utf8_make_valid(text, (gssize)length)};
+    g_hash_table_insert(native->infos, GUINT_TO_POINTER(id), info);
+}
+
+static void
+settle_infos(Native *native)
+{
+    GHashTableIter iter;
+    gpointer id, value;
+    g_hash_table_iter_init(&iter, native->infos);
+    while (g_hash_table_iter_next(&iter, &id, &value)) {
+        uint32_t name = ls_native_name(native, GPOINTER_TO_UINT(id));
+        const char *key = ls_strings_get(native->process->strings, name);
+        const Info *info = value;
+        apply_info(&native->process->rank, key, info->value);
+        g_hash_table_insert(native->process->facts, g_strdup(key), g_strdup(info->value));
+    }
+}
+
+typedef struct DeferredChunk {
+    LsChunkHeader header;
+    int64_t offset;
+    uint8_t payload[];
+} DeferredChunk;
+
+void
+ls_native_defer_chunk(Native *native, const LsChunkHeader *header, const uint8_t *payload,
+                      int64_t offset)
+{
+    DeferredChunk *chunk = g_malloc(sizeof *chunk + header->payload_bytes);
+    chunk->header = *header;
+    chunk->offset = offset;
+    memcpy(chunk->payload, payload, header->payload_bytes);
+    g_ptr_array_add(native->deferred, chunk);
+}
+
+static int
+by_sequence(gconstpointer a, gconstpointer b)
+{
+    const DeferredChunk *x = *(DeferredChunk *const *)a, *y = *(DeferredChunk *const *)b;
+    return x->header.sequence < y->header.sequence ? -1 : x->header.sequence > y->header.sequence;
+}
+
+void
+ls_native_flush_deferred(Native *native)
+{
+    g_ptr_array_sort(native->deferred, by_sequence);
+    for (size_t i = 0; i < native->deferred->len; i++) {
+        const DeferredChunk *chunk = g_ptr_array_index(native->deferred, i);
+        ls_native_add_chunk(native, &chunk->header, chunk->payload, chunk->offset);
+    }
 }
 
 void
@@ -233,128 +303,9 @@ replace_placeholders(Native *native)
     ls_process_map_names(native->process, map, n);
 }
 
-/* A buffer that was packed and not yet executed, a cycle of which only stages are there: the
- * recording ended inside. */
-static void
-settle_rows(Native *native)
+void
+ls_native_settle_names(Native *native)
 {
-    LsProcess *process = native->process;
-    for (size_t i = 0; i < process->calls->len; i++) {
-        LsCall *call = &g_array_index(process->calls, LsCall, i);
-        if (call->start_ns != LS_TIME_NONE)
-            continue;
-        call->open = true;
-        call->start_ns = call->end_ns =
-            call->pack_end_ns != LS_TIME_NONE ? call->pack_end_ns : call->unpack_start_ns;
-    }
-    for (size_t i = 0; i < process->uses->len; i++) {
-        LsUse *use = &g_array_index(process->uses, LsUse, i);
-        const UseJoin *join = &g_array_index(native->use_joins, UseJoin, i);
-        if (join->agreed)
-            use->call = ls_row_index_find(native->call_index, join->buffer, join->communicator);
-        if (use->gate_ns == LS_TIME_NONE && use->group == LS_NONE)
-            use->gate_ns = use->submit_ns;
-    }
-}
-
-static void
-make_counters(Native *native)
-{
-    GHashTableIter iter;
-    gpointer key, value;
-    g_hash_table_iter_init(&iter, native->counters);
-    while (g_hash_table_iter_next(&iter, &key, &value)) {
-        uint32_t id = GPOINTER_TO_UINT(key);
-        const GArray *samples = value;
-        const char *name = ls_strings_get(native->process->strings, ls_native_name(native, id));
-        LsTrackBuilder *track =
-            ls_process_get_track(native->process, LS_TRACK_COUNTER, name, "counter", -1);
-        for (size_t k = 0; k < samples->len; k++) {
-            const LsSample *sample = &g_array_index(samples, LsSample, k);
-            ls_track_builder_add_sample(track, sample->time_ns, sample->value, sample->valid);
-        }
-    }
-}
-
-/* Threads whose name is known give it to their track of phases; returns the records they lost. */
-static uint64_t
-settle_threads(Native *native)
-{
-    GHashTableIter iter;
-    gpointer value;
-    uint64_t lost = 0;
-    g_hash_table_iter_init(&iter, native->threads);
-    while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        const Thread *thread = value;
-        lost += thread->lost;
-        if (!thread->phases || !thread->name)
-            continue;
-        const char *name =
-            ls_strings_get(native->process->strings, ls_native_name(native, thread->name));
-        g_autofree char *text = g_strdup_printf("phases %s", name);
-        ls_process_rename_track(native->process, thread->phases, text);
-    }
-    return lost;
-}
-
-/* The losses and faults that are told in one sentence each. */
-static void
-report_losses(Native *native)
-{
-    LsProcess *process = native->process;
-    if (process->rank.lost > native->lost_records ||
-        native->findings_of_kind[LS_RECORD_LOST] > FINDINGS_MAX)
-        ls_process_add_finding(process, LS_WARNING, -1,
-                               "%" G_GUINT64_FORMAT " records were lost in all: rings were full.",
-                               process->rank.lost);
-    if (native->missing_chunks > 0)
-        ls_process_add_finding(
-            process, LS_FAULT, -1,
-            "%" G_GUINT64_FORMAT
-            " chunks are missing in the middle of the file; their records are lost.",
-            native->missing_chunks);
-    if (native->broken > 0) {
-        ls_process_add_finding(process, LS_FAULT, -1,
-                               "%" G_GUINT64_FORMAT " records make no sense and are left out.",
-                               native->broken);
-        process->rank.damaged++;
-    }
-    if (native->unknown > 0)
-        ls_process_add_finding(
-            process, LS_NOTE, -1,
-            "%" G_GUINT64_FORMAT
-            " records are of kinds that this version does not know; they are left out.",
-            native->unknown);
-    if (g_hash_table_size(native->placeholders) > 0)
-        ls_process_add_finding(process, LS_WARNING, -1,
-                               "%u names are not in the file; their numbers stand for them.",
-                               g_hash_table_size(native->placeholders));
-    for (uint16_t kind = 0; kind < G_N_ELEMENTS(native->findings_of_kind); kind++)
-        if (native->findings_of_kind[kind] > FINDINGS_MAX && kind != LS_RECORD_LOST)
-            ls_process_add_finding(process, LS_WARNING, -1,
-                                   "%" G_GUINT64_FORMAT " more findings like \"%s\".",
-                                   native->findings_of_kind[kind] - FINDINGS_MAX,
-                                   kind == LS_RECORD_STALL   ? "waited for rank"
-                                   : kind == LS_RECORD_ERROR ? "error"
-                                                             : "notice");
-}
-
-LsProcess *
-ls_native_finish(Native *native)
-{
-    LsProcess *process = native->process;
-    flush_open(native);
     replace_placeholders(native);
-    settle_rows(native);
-    make_counters(native);
-    process->rank.lost = MAX(settle_threads(native), native->lost_records);
-    process->rank.records = native->records;
-    if (native->first_ns <= native->last_ns) {
-        process->rank.first_ns = native->first_ns;
-        process->rank.last_ns = native->last_ns;
-    }
-    report_losses(native);
-    ls_lifeline_add_tracks(process);
-    native_free(native);
-    return process;
+    settle_infos(native);
 }

@@ -13,8 +13,7 @@
 
 #include <string.h>
 
-#define PAYLOAD_MAX                                                                                \
-    (64u * 1024u * 1024u) /* more is damage: recorders write chunks of some 100 KB */
+#define PAYLOAD_MAX (1u << 20) /* recorders write 32 KB; far more is damage */
 
 /* As it lies in the file: little-endian. */
 static const uint8_t magic[4] = {LS_CHUNK_MAGIC & 255, LS_CHUNK_MAGIC >> 8 & 255,
@@ -53,14 +52,15 @@ ls_native_probe(const uint8_t *data, size_t length)
 }
 
 /* Says it of the process at hand, or keeps it until there is one. */
-static void G_GNUC_PRINTF(3, 4) add_fault(Reader *reader, int64_t offset, const char *format, ...)
+static void G_GNUC_PRINTF(4, 5)
+    add_fault(Reader *reader, LsSeverity severity, int64_t offset, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     g_autofree char *text = g_strdup_vprintf(format, args);
     va_end(args);
     if (reader->current) {
-        ls_process_add_finding(reader->current->process, LS_FAULT, offset, "%s", text);
+        ls_process_add_finding(reader->current->process, severity, offset, "%s", text);
         reader->current->process->rank.damaged++;
     } else {
         g_ptr_array_add(reader->homeless, g_steal_pointer(&text));
@@ -73,8 +73,13 @@ belongs_to(const Native *native, const LsChunkHeader *header)
 {
     bool rank_agrees = native->rank == header->rank || native->rank == LS_RANK_UNKNOWN ||
                        header->rank == LS_RANK_UNKNOWN;
-    return native->pid == header->pid && rank_agrees &&
-           native->incarnation == header->incarnation && header->sequence >= native->next_sequence;
+    gpointer sum;
+    if (native->pid != header->pid || !rank_agrees || native->incarnation != header->incarnation)
+        return false;
+    /* The same number with other content: the recorder was opened anew, and counts from 0. */
+    return !g_hash_table_lookup_extended(native->chunks, GUINT_TO_POINTER(header->sequence), NULL,
+                                         &sum) ||
+           GPOINTER_TO_UINT(sum) == header->crc32c;
 }
 
 static Native *
@@ -111,19 +116,23 @@ take_chunk(Reader *reader, const LsChunkHeader *header, const uint8_t *payload, 
 {
     Native *native = reader->current = find_native(reader, header);
     settle_homeless(reader);
-    native->missing_chunks += header->sequence - native->next_sequence;
-    native->next_sequence = header->sequence + 1;
+    if (!g_hash_table_insert(native->chunks, GUINT_TO_POINTER(header->sequence),
+                             GUINT_TO_POINTER(header->crc32c)))
+        return; /* once more: recovered, or the file twice */
     if (header->rank != LS_RANK_UNKNOWN && header->rank <= INT32_MAX) {
         native->rank = header->rank;
         native->process->rank.rank = (int32_t)header->rank;
     }
-    if (header->features != 0) {
-        add_fault(reader, offset,
+    if (header->features != 0)
+        add_fault(reader, LS_FAULT, offset,
                   "This chunk needs a newer Lockstep (feature bits %#x); its records are left out.",
                   header->features);
-        return;
-    }
-    ls_native_add_chunk(native, header, payload, offset);
+    else if (header->sequence > native->next_sequence)
+        ls_native_defer_chunk(native, header, payload, offset);
+    else
+        ls_native_add_chunk(native, header, payload, offset);
+    if (header->sequence == native->next_sequence)
+        native->next_sequence++;
 }
 
 static bool
@@ -154,6 +163,21 @@ peek_chunk(LsInput *input, LsChunkHeader *ret_header, const uint8_t **ret_chunk,
     if (*ret_have < whole)
         return CHUNK_CUT;
     return checksum_is_right(*ret_chunk, ret_header) ? CHUNK_SOUND : CHUNK_DAMAGED;
+}
+
+/* Zeros between chunks are padding. false: the end. */
+static bool
+skip_padding(LsInput *input)
+{
+    size_t have, n = 0;
+    const uint8_t *at;
+    do {
+        at = ls_input_peek(input, 1, &have);
+        for (n = 0; n < have && at[n] == 0; n++)
+            ;
+        ls_input_skip(input, n);
+    } while (have > 0 && n == have);
+    return have > 0;
 }
 
 /* To the next magic after the position, or to the end. A false magic inside a payload fails the
@@ -201,17 +225,17 @@ pass_damage(Reader *reader, ChunkState state, const LsChunkHeader *header)
     int64_t bytes = ls_input_get_offset(reader->input) - begin;
     if (state == CHUNK_DAMAGED)
         add_fault(
-            reader, begin,
+            reader, LS_FAULT, begin,
             "A chunk of rank %d, pid %u fails its checksum; its %u bytes of records are lost.",
             (int)header->rank, header->pid, header->payload_bytes);
-    else if (state == CHUNK_CUT)
-        add_fault(reader, begin,
+    else if (state == CHUNK_CUT && next != CHUNK_SOUND)
+        add_fault(reader, LS_WARNING, begin,
                   "The file ends inside a chunk: %" G_GINT64_FORMAT
                   " bytes are left out. Its process died while writing, or is writing still.",
                   bytes);
     else
-        add_fault(reader, begin, "%" G_GINT64_FORMAT " bytes here are no chunk of a trace file.",
-                  bytes);
+        add_fault(reader, LS_FAULT, begin,
+                  "%" G_GINT64_FORMAT " bytes here are no chunk of a trace file.", bytes);
 }
 
 static bool
@@ -222,10 +246,9 @@ read_chunks(Reader *reader, LsInput *input, LsProgress *progress, GError **error
         LsChunkHeader header = {0};
         const uint8_t *chunk = NULL;
         size_t have;
-        int64_t offset = ls_input_get_offset(input);
-        ls_input_peek(input, 1, &have);
-        if (have == 0)
+        if (!skip_padding(input))
             break;
+        int64_t offset = ls_input_get_offset(input);
         ChunkState state = peek_chunk(input, &header, &chunk, &have);
         if (state == CHUNK_SOUND) {
             take_chunk(reader, &header, chunk + header.header_bytes, offset + header.header_bytes);
@@ -237,7 +260,7 @@ read_chunks(Reader *reader, LsInput *input, LsProgress *progress, GError **error
             return false;
     }
     if (ls_input_get_damage(input))
-        add_fault(reader, ls_input_get_offset(input), "Reading ended here: %s.",
+        add_fault(reader, LS_FAULT, ls_input_get_offset(input), "Reading ended here: %s.",
                   ls_input_get_damage(input));
     return true;
 }
@@ -280,22 +303,6 @@ ls_native_load(LsInput *input, const char *source, GPtrArray *ret_processes, LsP
     Reader reader;
     reader_init(&reader, source);
     bool done = read_chunks(&reader, input, progress, error);
-    reader_finish(&reader, done, ret_processes);
-    return done;
-}
-
-bool
-ls_native_load_memory(const char *path, const void *data, size_t length, const char *source,
-                      GPtrArray *ret_processes, LsProgress *progress, GError **error)
-{
-    g_autoptr(LsInput) file = path ? ls_input_open(path, error) : NULL;
-    if (path && !file)
-        return false;
-    g_autoptr(LsInput) memory = data ? ls_input_open_memory(data, length) : NULL;
-    Reader reader;
-    reader_init(&reader, source);
-    bool done = (!file || read_chunks(&reader, file, progress, error)) &&
-                (!memory || read_chunks(&reader, memory, progress, error));
     reader_finish(&reader, done, ret_processes);
     return done;
 }

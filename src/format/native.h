@@ -12,8 +12,3 @@ bool ls_native_probe(const uint8_t *data, size_t length);
 /* One process per process that the input holds; files put one behind another are a valid file. */
 bool ls_native_load(LsInput *input, const char *source, GPtrArray *ret_processes,
                     LsProgress *progress, GError **error);
-
-/* A file and, as if they were appended to it, chunks that lie in memory: what a dead process left in its
- * rings. path or data may be NULL. */
-bool ls_native_load_memory(const char *path, const void *data, size_t length, const char *source,
-                           GPtrArray *ret_processes, LsProgress *progress, GError **error);
