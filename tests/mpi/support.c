@@ -82,7 +82,8 @@ support_reduce(lockstep_context *context, const lockstep_tensor *tensor, lockste
 static const struct {
     size_t bytes;
     int digits, exponent_min; /* of 16-bit floats */
-} types[] = {{4, 0, 0}, {8, 0, 0}, {2, 11, -14}, {2, 8, -126}, {1, 0, 0}, {1, 0, 0}, {4, 0, 0}, {8, 0, 0}};
+} types[] = {{4, 0, 0}, {8, 0, 0}, {2, 11, -14}, {2, 8, -126},
+             {1, 0, 0}, {1, 0, 0}, {4, 0, 0},    {8, 0, 0}};
 
 size_t
 support_bytes(lockstep_dtype dtype)
@@ -139,7 +140,8 @@ encode16(lockstep_dtype dtype, double value)
         return 0;
     if (isnan(value))
         return 0x7e00;
-    return (uint16_t)((bits >> 16 & 0x8000) | (((bits >> 23 & 255) - 112) << 10) | (bits >> 13 & 0x3ff));
+    return (uint16_t)((bits >> 16 & 0x8000) | (((bits >> 23 & 255) - 112) << 10) |
+                      (bits >> 13 & 0x3ff));
 }
 
 static double

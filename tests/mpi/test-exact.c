@@ -9,8 +9,8 @@
 
 static const char *const op_texts[] = {"sum", "average", "min", "max", "product"};
 
-/* Input of one rank: whole, small, of both signs where the type has them; 1 or 2 for products, whose
- * results all types but 8-bit integers then hold (those wrap). */
+/* Input of one rank: whole, small, of both signs where the type has them; 1 or 2 for products,
+ * whose results all types but 8-bit integers then hold (those wrap). */
 static double
 input(lockstep_dtype dtype, lockstep_op op, int64_t i, int rank)
 {
@@ -46,8 +46,8 @@ check(const void *data, lockstep_dtype dtype, lockstep_op op, int64_t count)
     for (int64_t i = 0; i < count; i++) {
         double got = support_get(data, dtype, i), expected = expect(dtype, op, i);
         if (got != expected)
-            g_error("rank %d, dtype %d, %s, element %d: %.17g, expected %.17g", support_rank(), dtype,
-                    op_texts[op], (int)i, got, expected);
+            g_error("rank %d, dtype %d, %s, element %d: %.17g, expected %.17g", support_rank(),
+                    dtype, op_texts[op], (int)i, got, expected);
     }
 }
 
@@ -139,7 +139,10 @@ test_broadcast(void)
                 in[i] = (int32_t)(i * 31 + support_rank() * 1000003);
             bool is_root = support_rank() == root;
             bool in_place = root % 2 == 1;
-            lockstep_tensor tensor = support_tensor("b", in_place ? in : is_root ? in : NULL,
+            lockstep_tensor tensor = support_tensor("b",
+                                                    in_place  ? in
+                                                    : is_root ? in
+                                                              : NULL,
                                                     in_place ? in : out, count, LOCKSTEP_INT32);
             assert_status(lockstep_broadcast(context, &tensor, root, &handle), LOCKSTEP_OK);
             assert_status(lockstep_wait(context, handle, -1), LOCKSTEP_OK);

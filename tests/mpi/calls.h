@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tests/mpi/calls.h: counts MPI calls at the profiling layer (PMPI), those of other threads than
+ * the one that reset: the communication thread's. */
+#pragma once
+
+typedef struct Calls {
+    int gather, gatherv, bcast, allreduce, send, receive;
+} Calls;
+
+void calls_reset(void);
+Calls calls_get(void);

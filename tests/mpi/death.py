@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""death.py MPIRUN VICTIM: a killed rank is a status on every survivor, in time, and nothing hangs.
+
+TAP. Each case runs the victim program with recovery (survivors live on) and reads the files that it
+and its survivors wrote; times are of the one monotonic clock of this machine.
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+RANKS = 4
+CASES = [
+    ('pidfd', 2, ['watcher=auto']),
+    ('polled', 2, ['watcher=poll']),
+    ('rank-0', 0, ['watcher=auto']),
+    ('two-hosts-leader', 2, ['watcher=auto', '2']),
+    ('two-hosts-other', 3, ['watcher=auto', '2']),
+    ('four-hosts', 1, ['watcher=auto', '4']),
+    ('while-by-clock', 2, ['cycle_start=clock']),
+]
+
+
+def read(folder, what, rank):
+    """The number and the text of one file; None where it was not written."""
+    path = folder / f'{what}.{rank}'
+    if not path.exists():
+        return None, ''
+    number, _, text = path.read_text(encoding='utf-8').partition(' ')
+    return int(number), text.strip()
+
+
+def get_faults(folder, doomed, stderr, seconds):
+    died, _ = read(folder, 'died', doomed)
+    if died is None:
+        yield 'the victim did not come to its death'
+        return
+    for rank in (rank for rank in range(RANKS) if rank != doomed):
+        knew, text = read(folder, 'knew', rank)
+        code, _ = read(folder, 'exit', rank)
+        left, _ = read(folder, 'left', rank)
+        if knew is None or left is None:
+            yield f'rank {rank} never knew, or never left'
+            continue
+        if f'rank {doomed} (process' not in text:
+            yield f'rank {rank} was told: {text}'
+        if knew - died > 500_000_000:
+            yield f'rank {rank} knew after {(knew - died) / 1e6:.0f} ms'
+        if code != 9 or left - died > 2_000_000_000:
+            yield f'rank {rank} left with {code} after {(left - died) / 1e6:.0f} ms'
+        traces = list((folder / 'run').glob(f'rank-{rank:05d}.*.lks'))
+        if len(traces) != 1 or f'rank {doomed} (process'.encode() not in traces[0].read_bytes():
+            yield f'the trace of rank {rank} does not name rank {doomed}'
+    if f'rank {doomed} (process' not in stderr:
+        yield f'standard error does not name rank {doomed}'
+    if seconds > 20:
+        yield f'mpirun took {seconds:.0f} s'
+
+
+def run(mpirun, victim, doomed, arguments):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        command = [mpirun, '--enable-recovery', '-x', f'LOCKSTEP_RUN={folder}/run', '-np', str(RANKS),
+                   victim, name, str(doomed), *arguments]
+        start = time.monotonic()
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        except subprocess.TimeoutExpired:
+            return ['mpirun did not end within 60 s']
+        return list(get_faults(folder, doomed, done.stderr, time.monotonic() - start))
+
+
+def main():
+    mpirun, victim = sys.argv[1:]
+    failed = 0
+    print(f'1..{len(CASES)}')
+    for number, (name, doomed, arguments) in enumerate(CASES, 1):
+        faults = run(mpirun, victim, doomed, arguments)
+        failed += bool(faults)
+        for fault in faults:
+            print(f'# {fault}')
+        print(f'{"not ok" if faults else "ok"} {number} /mpi/death/{name}', flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

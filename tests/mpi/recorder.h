@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tests/mpi/recorder.h: a double of capture/recorder.h that keeps all records in memory. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "capture/format.h"
+
+/* Forgets all and begins to keep. */
+void recorder_start(void);
+guint recorder_count(LsRecordKind kind, const char *name); /* name NULL: any; open ones left out */
+/* The nth of the kind and name (NULL: any) in order of writing; NULL: there is none. */
+const LsRecord *recorder_get(LsRecordKind kind, const char *name, guint n);
+const char *recorder_name(const LsRecord *record);
+/* Whether a notice held this text. */
+bool recorder_heard(const char *part);
+/* Records with the open flag. */
+guint recorder_count_open(LsRecordKind kind);
