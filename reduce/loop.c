@@ -87,10 +87,9 @@ on_stall(void *user, const char *tensor, int missing_rank, int64_t waited_ns)
 {
     LsLoop *loop = user;
     char text[LS_FAILURE_TEXT_MAX];
-    int64_t tenths = waited_ns / 100000000;
     snprintf(text, sizeof text,
-             "tensor %s has waited %lld.%lld s for rank %d, which has not submitted it", tensor,
-             (long long)(tenths / 10), (long long)(tenths % 10), missing_rank);
+             "tensor %s has waited %lld ms for rank %d, which has not submitted it", tensor,
+             (long long)(waited_ns / 1000000), missing_rank);
     ls_instrument_stall(loop->config.instrument, tensor,
                         loop->config.world->infos[missing_rank].job_rank, waited_ns);
     ls_instrument_say(text);

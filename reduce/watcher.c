@@ -9,6 +9,7 @@
 #include "reduce/watcher.h"
 
 #include "capture/compat.h"
+#include "reduce/board.h"
 #include "reduce/failure.h"
 #include "reduce/instrument.h"
 #include "reduce/link.h"
@@ -45,6 +46,7 @@ struct LsWatcher {
     int n_peers;
     bool polls; /* at least one of them */
     LsLinks links;
+    LsBoard board;
     struct pollfd *fds;  /* owned: wake-up, peers, links */
     int wake;            /* eventfd */
     atomic_bool leaving; /* ranks may end: before start and after leave */
@@ -141,9 +143,10 @@ watch(void *user)
             break;
         }
         int rank = find_dead(watcher, &link);
-        if (rank < 0 || rank == watcher->config.world->rank)
+        if (rank < 0)
             continue;
         if (!is_leave(watcher)) {
+            rank = ls_board_claim(&watcher->board, rank);
             ls_links_tell(&watcher->links, rank, link);
             watcher->config.lost(watcher->config.user, rank);
         }
@@ -160,6 +163,7 @@ free_watcher(LsWatcher *watcher)
             close(watcher->peers[i].fd);
     }
     ls_links_close(&watcher->links);
+    ls_board_close(&watcher->board);
     if (watcher->wake >= 0)
         close(watcher->wake);
     free(watcher->peers);
@@ -192,10 +196,12 @@ ls_watcher_open(const LsWatcherConfig *config, LsWatcher **ret_watcher)
     if (watcher == NULL)
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
     watcher->config = *config;
-    watcher->wake = -1;
+    watcher->wake = watcher->board.fd = -1;
     atomic_store(&watcher->leaving, true);
     if (config->world->ranks > 1 && config->method != LS_WATCHER_OFF) {
-        status = ls_links_open(config->world, config->transport, &watcher->links);
+        status = ls_board_open(config->world, config->transport, &watcher->board);
+        if (status == LOCKSTEP_OK)
+            status = ls_links_open(config->world, config->transport, &watcher->links);
         if (status == LOCKSTEP_OK && !start(watcher))
             status =
                 ls_fail(LOCKSTEP_ERR_NO_MEMORY, "no thread could be started to watch the ranks");
