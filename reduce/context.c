@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 LS_BIND_OLD(pthread_create);
 LS_BIND_OLD(pthread_join);
@@ -55,6 +56,15 @@ is_spokesman(const LsWorld *world, int dead)
     return world->rank == first;
 }
 
+static void
+set_flag(lockstep_context *context, bool *flag)
+{
+    pthread_mutex_lock(&context->lock);
+    *flag = true;
+    pthread_cond_broadcast(&context->changed);
+    pthread_mutex_unlock(&context->lock);
+}
+
 /* The watcher's thread. */
 static void
 on_lost(void *user, int rank)
@@ -63,16 +73,15 @@ on_lost(void *user, int rank)
     const LsRankInfo *info = &context->world->infos[rank];
     char text[128];
     snprintf(text, sizeof text, "rank %d (process %lld) has died", rank, (long long)info->pid);
+    bool speaks = is_spokesman(context->world, rank);
     ls_instrument_peer_lost(&context->instrument, info->job_rank, info->pid, text);
-    ls_queue_abandon(context->queue, LOCKSTEP_ERR_PEER_LOST, text);
-    pthread_mutex_lock(&context->lock);
-    context->lost = true;
-    pthread_cond_broadcast(&context->changed);
-    pthread_mutex_unlock(&context->lock);
-    if (is_spokesman(context->world, rank)) {
+    if (speaks)
         ls_instrument_say(text);
+    set_flag(context, &context->lost); /* before the loop can end: shutdown must not touch MPI */
+    ls_queue_abandon(context->queue, LOCKSTEP_ERR_PEER_LOST, text);
+    if (speaks)
         ls_instrument_recover(&context->instrument);
-    }
+    set_flag(context, &context->recovered);
 }
 
 static void *
@@ -88,10 +97,7 @@ run_thread(void *user)
         ls_loop_run(context->loop);
     if (!cancelled)
         ls_watcher_stop(context->watcher);
-    pthread_mutex_lock(&context->lock);
-    context->ended = true;
-    pthread_cond_broadcast(&context->changed);
-    pthread_mutex_unlock(&context->lock);
+    set_flag(context, &context->ended);
     return NULL;
 }
 
@@ -153,10 +159,7 @@ static void
 close_parts(lockstep_context *context)
 {
     if (context->threaded) {
-        pthread_mutex_lock(&context->lock);
-        context->cancelled = true;
-        pthread_cond_broadcast(&context->changed);
-        pthread_mutex_unlock(&context->lock);
+        set_flag(context, &context->cancelled);
         pthread_join(context->thread, NULL);
     }
     if (context->watcher != NULL)
@@ -242,12 +245,21 @@ lockstep_init(const lockstep_options *options, lockstep_context **ret_context)
     ls_instrument_rank(&context->instrument, world->job_rank, world->job_ranks, world->local_rank);
     record_settings(context);
     ls_watcher_start(context->watcher);
-    pthread_mutex_lock(&context->lock);
-    context->started = true;
-    pthread_cond_broadcast(&context->changed);
-    pthread_mutex_unlock(&context->lock);
+    set_flag(context, &context->started);
     *ret_context = context;
     return LOCKSTEP_OK;
+}
+
+/* Under the lock: a moment for what the dead rank left in memory to reach the disk. */
+static void
+await_recovery(lockstep_context *context)
+{
+    struct timespec deadline;
+    int result = 0;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec++;
+    while (!context->recovered && result == 0)
+        result = pthread_cond_timedwait(&context->changed, &context->lock, &deadline);
 }
 
 LOCKSTEP_API lockstep_status
@@ -260,6 +272,8 @@ lockstep_shutdown(lockstep_context *context)
     while (!context->ended && !context->lost)
         pthread_cond_wait(&context->changed, &context->lock);
     bool lost = context->lost;
+    if (lost)
+        await_recovery(context);
     pthread_mutex_unlock(&context->lock);
     if (!lost) {
         close_parts(context);

@@ -33,4 +33,5 @@ struct lockstep_context {
     bool started, cancelled; /* the thread may begin, or must not */
     bool ended;              /* the loop has returned */
     bool lost;               /* a rank died */
+    bool recovered;          /* what it left has been seen to */
 };

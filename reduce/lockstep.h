@@ -52,9 +52,9 @@ typedef enum lockstep_dtype {
 } lockstep_dtype;
 
 typedef enum lockstep_op {
-    LOCKSTEP_SUM = 0,
-    LOCKSTEP_AVERAGE = 1, /* sum / ranks; of integers truncated toward zero */
-    LOCKSTEP_MIN = 2,
+    LOCKSTEP_SUM = 0,     /* integers wrap */
+    LOCKSTEP_AVERAGE = 1, /* sum / ranks, never overflows; of integers truncated toward zero */
+    LOCKSTEP_MIN = 2,     /* NaN if any is */
     LOCKSTEP_MAX = 3,
     LOCKSTEP_PRODUCT = 4,
 } lockstep_op;
@@ -64,8 +64,9 @@ typedef struct lockstep_context lockstep_context;
 /* One submitted tensor. Numbers, never reused within a context; 0 is no handle. */
 typedef uint64_t lockstep_handle;
 
-/* Called once, from the background thread, when the tensor is done; must not block and must not
- * call lockstep_wait or lockstep_shutdown. `text` explains a status below 0 and lives until the return. */
+/* Called once when the tensor is done, from the background thread (after a rank's death from the
+ * thread that noticed it); must not block and must not call lockstep_wait or lockstep_shutdown, but
+ * may submit, the same name too. The handle is done after it returns. `text` explains a status below 0 and lives until the return. */
 typedef void (*lockstep_callback)(lockstep_status status, const char *text, void *user);
 
 typedef struct lockstep_options {
@@ -90,8 +91,9 @@ LOCKSTEP_API lockstep_status lockstep_init(const lockstep_options *options, lock
 
 /* Waits until the tensors on their way are done or failed, ends the background thread and frees the
  * context. Collective, but a rank may come early: the others' later submissions then fail with
- * LOCKSTEP_ERR_SHUT_DOWN. After LOCKSTEP_ERR_PEER_LOST it returns at once and neither joins the
- * blocked thread nor touches MPI; buffers handed in stay in use until the process exits. */
+ * LOCKSTEP_ERR_SHUT_DOWN. After a rank's death it returns
+ * LOCKSTEP_ERR_PEER_LOST within a second and neither joins the blocked thread nor touches MPI; buffers
+ * handed in stay in use until the process exits, which it should do without MPI_Finalize. */
 LOCKSTEP_API lockstep_status lockstep_shutdown(lockstep_context *context);
 
 LOCKSTEP_API int lockstep_rank(const lockstep_context *context);
