@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names are interned, so the text is compared once for each distinct name; spans are then tested by a
- * byte per name. Of more hits than the limit the earliest are kept by a partial sort.
+ * Names are interned, so the text is compared once for each distinct name; spans are then tested by
+ * a byte per name. Of more hits than the limit the earliest are kept by a partial sort.
  */
 #include "index/search.h"
 
@@ -45,8 +45,8 @@ trim(GArray *hits, size_t limit)
 }
 
 static void
-search_track(const LsTrack *track, uint32_t index, const uint8_t *matches, size_t limit, GArray *hits,
-             size_t *found)
+search_track(const LsTrack *track, uint32_t index, const uint8_t *matches, size_t limit,
+             GArray *hits, size_t *found)
 {
     /* A tensor's or stream's own name stands for all its outermost spans. */
     bool whole = matches[track->name];
@@ -55,8 +55,7 @@ search_track(const LsTrack *track, uint32_t index, const uint8_t *matches, size_
         for (size_t i = 0; i < spans->n; i++) {
             if (!matches[spans->name[i]] && !(whole && lane == 0))
                 continue;
-            LsHit hit = {
-                .start_ns = spans->start_ns[i], .track = index, .lane = lane, .span = i};
+            LsHit hit = {.start_ns = spans->start_ns[i], .track = index, .lane = lane, .span = i};
             g_array_append_val(hits, hit);
             ++*found;
             if (hits->len >= 2 * limit)

@@ -18,8 +18,8 @@ typedef struct LsHits {
     size_t found; /* in all; more than n where the limit cut */
 } LsHits;
 
-/* Substring, without regard to case. The first `limit` in time are kept; "" finds nothing. Cost: one pass
- * over the strings and one over the names of all spans. Any thread. */
+/* Substring, without regard to case. The first `limit` in time are kept; "" finds nothing. Cost:
+ * one pass over the strings and one over the names of all spans. Any thread. */
 LsHits ls_search_find(const LsTrace *trace, const char *text, size_t limit);
 void ls_hits_clear(LsHits *hits);
 /* Index of the first hit that starts at or after the time; n if none does. */

@@ -25,8 +25,8 @@ make_trace(void)
                                                      t ? "Stream Blue" : "stream red", "kernel", t);
         for (int i = 0; i < 100; i++) {
             g_autofree char *name = g_strdup_printf("Gemm_%d", i % 10);
-            ls_track_builder_add(track, i * 100 + t, i * 100 + 50, ls_strings_add(process->strings, name),
-                                 LS_NONE);
+            ls_track_builder_add(track, i * 100 + t, i * 100 + 50,
+                                 ls_strings_add(process->strings, name), LS_NONE);
         }
     }
     g_autoptr(LsBuilder) builder = ls_builder_new(classify, NULL);

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The real window on a run whose truth is known, driven by its actions and by real keys (XTest).
+ */
+#include <X11/extensions/XTest.h>
+#include <X11/keysym.h>
+#include <gdk/x11/gdkx.h>
+#include <glib/gstdio.h>
+#include <gtk/gtk.h>
+
+#include "layout/hit.h"
+#include "samples/synth-run.h"
+#include "ui/appearance.h"
+#include "ui/window-actions.h"
+#include "ui/window.h"
+
+#define PATIENCE_MS 20000
+#define LATE_RANK   2
+
+typedef struct Fixture {
+    LsWindow *window;
+    LsSession *session;
+} Fixture;
+
+static GtkApplication *app;
+static char *folder, *run;
+
+static gboolean
+tick(void *user)
+{
+    *(int *)user += 10;
+    return G_SOURCE_CONTINUE;
+}
+
+/* Runs the main loop until the condition holds; false when patience is over. */
+static bool
+wait_until(bool (*holds)(void *), void *user)
+{
+    int waited_ms = 0;
+    unsigned int source = g_timeout_add(10, tick, &waited_ms);
+    while (!holds(user) && waited_ms < PATIENCE_MS)
+        g_main_context_iteration(NULL, TRUE);
+    g_source_remove(source);
+    return holds(user);
+}
+
+static bool
+is_run_shown(void *user)
+{
+    Fixture *fixture = user;
+    const LsScene *scene = ls_session_get_scene(fixture->session);
+    return g_str_equal(ls_window_get_page(fixture->window), "run") && scene &&
+           scene->view.height > 300;
+}
+
+static bool
+is_error_shown(void *user)
+{
+    return g_str_equal(ls_window_get_page(((Fixture *)user)->window), "error");
+}
+
+static void
+set_up_empty(Fixture *fixture, const void *data)
+{
+    fixture->window = LS_WINDOW(ls_window_new(app));
+    fixture->session = ls_window_get_session(fixture->window);
+    gtk_window_present(GTK_WINDOW(fixture->window));
+}
+
+static void
+set_up(Fixture *fixture, const void *data)
+{
+    set_up_empty(fixture, data);
+    ls_window_open(fixture->window, (const char *const *)&run, 1);
+    g_assert_true(wait_until(is_run_shown, fixture));
+}
+
+static void
+tear_down(Fixture *fixture, const void *data)
+{
+    gtk_window_destroy(GTK_WINDOW(fixture->window));
+}
+
+static void
+act(Fixture *fixture, const char *action)
+{
+    gtk_widget_activate_action_variant(GTK_WIDGET(fixture->window), action, NULL);
+}
+
+static int64_t
+visible_ns(Fixture *fixture)
+{
+    const LsScene *scene = ls_session_get_scene(fixture->session);
+    return scene->view.end_ns - scene->view.start_ns;
+}
+
+static void
+test_opens_on_slowest_step(Fixture *fixture, const void *data)
+{
+    const LsDocument *document = ls_session_get_document(fixture->session);
+    const LsScene *scene = ls_session_get_scene(fixture->session);
+    size_t n;
+    const LsStepColumn *steps = ls_model_get_steps(document->model, &n);
+    g_assert_cmpuint(n, ==, 12);
+    int slowest = ls_model_find_slowest_step(document->model);
+    g_assert_cmpint(slowest, >=, 0);
+    for (size_t i = 0; i < n; i++)
+        if (!steps[i].warmup && !steps[i].cut)
+            g_assert_cmpint(steps[i].step_ns, <=, steps[slowest].step_ns);
+    g_assert_cmpint(scene->view.start_ns, <=, steps[slowest].start_ns);
+    g_assert_cmpint(scene->view.end_ns, >=, steps[slowest].end_ns);
+    g_assert_cmpint(scene->view.step, ==, slowest);
+}
+
+static void
+test_zooms_and_pans(Fixture *fixture, const void *data)
+{
+    const LsScene *scene = ls_session_get_scene(fixture->session);
+    int64_t start_ns = scene->view.start_ns, visible = visible_ns(fixture);
+    act(fixture, "win.zoom-in");
+    g_assert_cmpint(visible_ns(fixture), <, visible);
+    act(fixture, "win.start");
+    g_assert_cmpint(visible_ns(fixture), ==, visible);
+    act(fixture, "win.right");
+    g_assert_cmpint(ls_session_get_scene(fixture->session)->view.start_ns, >, start_ns);
+    g_assert_cmpint(visible_ns(fixture), ==, visible);
+    act(fixture, "win.fit");
+    g_assert_cmpint(visible_ns(fixture), >, visible);
+}
+
+static void
+test_goes_from_step_to_step(Fixture *fixture, const void *data)
+{
+    ls_session_show_step(fixture->session, 5);
+    act(fixture, "win.next-step");
+    g_assert_cmpint(ls_session_get_scene(fixture->session)->view.step, ==, 6);
+    act(fixture, "win.previous-step");
+    act(fixture, "win.previous-step");
+    g_assert_cmpint(ls_session_get_scene(fixture->session)->view.step, ==, 4);
+}
+
+/* Whatever is drawn somewhere in the rows can be selected there and is then explained. */
+static void
+test_selects_what_is_drawn(Fixture *fixture, const void *data)
+{
+    const LsScene *scene = ls_session_get_scene(fixture->session);
+    int calls = 0;
+    for (double y = 5; y < scene->view.height; y += 7) {
+        for (double x = 5; x < scene->view.width; x += 13) {
+            LsPick pick = ls_hit_find(scene, x, y);
+            if (pick.kind == LS_PICK_NONE)
+                continue;
+            ls_session_select(fixture->session, &pick);
+            g_assert_nonnull(ls_session_get_inspect(fixture->session));
+            calls += pick.kind == LS_PICK_CALL;
+            scene = ls_session_get_scene(fixture->session);
+        }
+    }
+    g_assert_cmpint(calls, >, 0);
+    act(fixture, "win.clear");
+    g_assert_null(ls_session_get_inspect(fixture->session));
+}
+
+static void
+test_changes_mode(Fixture *fixture, const void *data)
+{
+    gtk_widget_activate_action(GTK_WIDGET(fixture->window), "win.mode", "s", "tensor");
+    g_assert_cmpint(ls_session_get_mode(fixture->session), ==, LS_VIEW_TENSORS);
+    g_assert_cmpuint(ls_scene_get_n_rows(ls_session_get_scene(fixture->session)), >, 0);
+    gtk_widget_activate_action(GTK_WIDGET(fixture->window), "win.mode", "s", "overview");
+    const LsScene *scene = ls_session_get_scene(fixture->session);
+    g_assert_cmpuint(scene->overview.columns, >, 0);
+    gtk_widget_activate_action(GTK_WIDGET(fixture->window), "win.mode", "s", "rank");
+    g_assert_cmpint(ls_session_get_mode(fixture->session), ==, LS_VIEW_RANKS);
+}
+
+static void
+test_headline_names_late_rank(Fixture *fixture, const void *data)
+{
+    const LsDocument *document = ls_session_get_document(fixture->session);
+    size_t n;
+    bool named = false;
+    const LsHeadlineLine *lines = ls_headline_get_lines(document->headline, &n);
+    for (size_t i = 0; i < n; i++)
+        named = named || strstr(lines[i].label, "ank 2");
+    g_assert_true(named);
+}
+
+static void
+test_says_what_is_wrong(Fixture *fixture, const void *data)
+{
+    const char *absent = "/nonexistent/run";
+    ls_window_open(fixture->window, &absent, 1);
+    g_assert_true(wait_until(is_error_shown, fixture));
+}
+
+static void
+test_cancels(Fixture *fixture, const void *data)
+{
+    ls_window_open(fixture->window, (const char *const *)&run, 1);
+    g_assert_cmpstr(ls_window_get_page(fixture->window), ==, "loading");
+    act(fixture, "win.cancel");
+    g_assert_cmpstr(ls_window_get_page(fixture->window), ==, "empty");
+    for (int i = 0; i < 50; i++) {
+        g_usleep(2000);
+        g_main_context_iteration(NULL, FALSE);
+    }
+    g_assert_cmpstr(ls_window_get_page(fixture->window), ==, "empty");
+}
+
+typedef struct Narrower {
+    Fixture *fixture;
+    int64_t before;
+} Narrower;
+
+static bool
+is_narrower(void *user)
+{
+    Narrower *narrower = user;
+    return visible_ns(narrower->fixture) < narrower->before;
+}
+
+static bool
+is_active(void *user)
+{
+    return gtk_window_is_active(GTK_WINDOW(((Fixture *)user)->window));
+}
+
+static void
+press(Display *display, KeySym symbol)
+{
+    KeyCode code = XKeysymToKeycode(display, symbol);
+    XTestFakeKeyEvent(display, code, True, 0);
+    XTestFakeKeyEvent(display, code, False, 0);
+    XFlush(display);
+}
+
+static void
+test_obeys_real_keys(Fixture *fixture, const void *data)
+{
+    Display *display = gdk_x11_display_get_xdisplay(gdk_display_get_default());
+    GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(fixture->window));
+    XSetInputFocus(display, gdk_x11_surface_get_xid(surface), RevertToParent, CurrentTime);
+    XFlush(display);
+    g_assert_true(wait_until(is_active, fixture));
+    Narrower narrower = {fixture, visible_ns(fixture)};
+    press(display, XK_w);
+    g_assert_true(wait_until(is_narrower, &narrower));
+}
+
+static void
+test_turns_dark(Fixture *fixture, const void *data)
+{
+    gtk_widget_activate_action(GTK_WIDGET(fixture->window), "win.theme", "s", "dark");
+    g_assert_true(ls_appearance_get_theme()->dark);
+    gtk_widget_activate_action(GTK_WIDGET(fixture->window), "win.theme", "s", "light");
+    g_assert_false(ls_appearance_get_theme()->dark);
+}
+
+static void
+write_run(void)
+{
+    char error[256];
+    LsSynthOptions options = ls_synth_options();
+    options.steps = 12;
+    options.late_rank = LATE_RANK;
+    options.late_ns = 20000000;
+    folder = g_dir_make_tmp("lockstep-window-XXXXXX", NULL);
+    run = g_build_filename(folder, "run", NULL);
+    if (!ls_synth_run_write(&options, run, NULL, error, sizeof(error)))
+        g_error("%s", error);
+}
+
+static void
+remove_run(void)
+{
+    g_autoptr(GDir) files = g_dir_open(run, 0, NULL);
+    for (const char *name = g_dir_read_name(files); name; name = g_dir_read_name(files)) {
+        g_autofree char *path = g_build_filename(run, name, NULL);
+        g_unlink(path);
+    }
+    g_rmdir(run);
+    g_rmdir(folder);
+}
+
+int
+main(int argc, char **argv)
+{
+    gtk_test_init(&argc, &argv, NULL);
+    write_run();
+    ls_appearance_start("light");
+    app = gtk_application_new(NULL, G_APPLICATION_NON_UNIQUE);
+    g_application_register(G_APPLICATION(app), NULL, NULL);
+    ls_window_actions_add_keys(app);
+
+#define ADD(name, set_up, test)                                                                    \
+    g_test_add("/ui/window/" name, Fixture, NULL, set_up, test, tear_down)
+    ADD("opens-on-slowest-step", set_up, test_opens_on_slowest_step);
+    ADD("zooms-and-pans", set_up, test_zooms_and_pans);
+    ADD("goes-from-step-to-step", set_up, test_goes_from_step_to_step);
+    ADD("selects-what-is-drawn", set_up, test_selects_what_is_drawn);
+    ADD("changes-mode", set_up, test_changes_mode);
+    ADD("headline-names-late-rank", set_up, test_headline_names_late_rank);
+    ADD("says-what-is-wrong", set_up_empty, test_says_what_is_wrong);
+    ADD("cancels", set_up_empty, test_cancels);
+    ADD("obeys-real-keys", set_up, test_obeys_real_keys);
+    ADD("turns-dark", set_up, test_turns_dark);
+    int status = g_test_run();
+    remove_run();
+    return status;
+}
