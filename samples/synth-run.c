@@ -231,7 +231,7 @@ emit_cycle(Writer *writer, uint32_t rank, uint32_t index)
     for (uint32_t b = 0; b < job->n_buffers; b++)
         if (job->buffers[b].cycle == index)
             emit_buffer(writer, rank, b);
-    emit(writer, rank, thread, LS_RECORD_CYCLE, "coordinator", cycle->start_ns, cycle->end_ns,
+    emit(writer, rank, thread, LS_RECORD_CYCLE, "coordinator", cycle->start_ns, cycle->built_ns,
          ARGS(number, path, requests, cycle->responses, 0));
     emit(writer, rank, thread, LS_RECORD_SLEEP, "", cycle->end_ns, cycle->wake_ns, ARGS(number));
 }

@@ -39,7 +39,8 @@ compare_hits(const void *a, const void *b)
 static void
 trim(GArray *hits, size_t limit)
 {
-    qsort(hits->data, hits->len, sizeof(LsHit), compare_hits);
+    if (hits->len > 0) /* an empty array has no data, which qsort must not be given */
+        qsort(hits->data, hits->len, sizeof(LsHit), compare_hits);
     if (hits->len > limit)
         g_array_set_size(hits, (unsigned int)limit);
 }
