@@ -4,4 +4,8 @@
 
 #include "cli/cmd.h"
 
+extern const LsCmd ls_cmd_record;
+extern const LsCmd ls_cmd_view;
 extern const LsCmd ls_cmd_report;
+extern const LsCmd ls_cmd_info;
+extern const LsCmd ls_cmd_check;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const LsCmd *const commands[] = {
-    &ls_cmd_report,
+    &ls_cmd_record, &ls_cmd_view, &ls_cmd_report, &ls_cmd_info, &ls_cmd_check,
 };
 
 static void
@@ -22,6 +22,38 @@ print_help(FILE *out)
     fputs("\nlockstep COMMAND --help tells the options of a command.\n", out);
 }
 
+/* Under its full name, which help and messages of the option parser show. */
+static int
+run_command(const LsCmd *command, int argc, char **argv)
+{
+    g_autofree char *name = g_strconcat("lockstep ", command->name, NULL);
+    g_set_prgname(name);
+    return command->run(argc, argv);
+}
+
+static const LsCmd *
+find_command(const char *name)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
+        if (strcmp(name, commands[i]->name) == 0)
+            return commands[i];
+    fprintf(stderr, "lockstep: there is no command '%s'; `lockstep help` lists them.\n", name);
+    return NULL;
+}
+
+/* `lockstep help [COMMAND]` */
+static int
+help(int argc, char **argv)
+{
+    if (argc < 3) {
+        print_help(stdout);
+        return LS_EXIT_DONE;
+    }
+    const LsCmd *command = find_command(argv[2]);
+    char ask[] = "--help", *ask_argv[] = {argv[2], ask, NULL};
+    return command ? run_command(command, 2, ask_argv) : LS_EXIT_USAGE;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -30,18 +62,13 @@ main(int argc, char **argv)
         print_help(stderr);
         return LS_EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-        print_help(stdout);
-        return LS_EXIT_DONE;
-    }
+    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+        strcmp(argv[1], "-h") == 0)
+        return help(argc, argv);
     if (strcmp(argv[1], "--version") == 0) {
         puts("lockstep " LOCKSTEP_VERSION);
         return LS_EXIT_DONE;
     }
-    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
-        if (strcmp(argv[1], commands[i]->name) == 0)
-            return commands[i]->run(argc - 1, argv + 1);
-    fprintf(stderr, "lockstep: there is no command '%s'.\n\n", argv[1]);
-    print_help(stderr);
-    return LS_EXIT_USAGE;
+    const LsCmd *command = find_command(argv[1]);
+    return command ? run_command(command, argc - 1, argv + 1) : LS_EXIT_USAGE;
 }

@@ -9,7 +9,9 @@
 #include "base/progress.h"
 #include "cli/cmd.h"
 #include "merge/run.h"
+#include "report/report.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -148,6 +150,66 @@ ls_options_load(const char *const *paths, const char *rules_path, GError **error
     if (thread != NULL)
         g_thread_join(thread);
     return trace;
+}
+
+bool
+ls_options_parse(const char *summary, const GOptionEntry *entries, int argc, char **argv,
+                 GError **error)
+{
+    g_autoptr(GOptionContext) context = g_option_context_new(summary);
+
+    g_option_context_add_main_entries(context, entries, NULL);
+    return g_option_context_parse(context, &argc, &argv, error);
+}
+
+bool
+ls_options_need_run(const char *command, char *const *paths, GError **error)
+{
+    if (paths != NULL)
+        return true;
+    g_set_error(error, LS_ERROR, LS_ERROR_USAGE,
+                "A run is missing: name a folder or files (lockstep %s --help).", command);
+    return false;
+}
+
+bool
+ls_options_check_format(const char *format, GError **error)
+{
+    if (format == NULL || ls_report_find_writer(format) != NULL)
+        return true;
+    g_set_error(error, LS_ERROR, LS_ERROR_USAGE,
+                "There is no format '%s'; there are text, json and csv.", format);
+    return false;
+}
+
+static bool
+set_write_error(const char *path, GError **error)
+{
+    g_set_error(error, LS_ERROR, LS_ERROR_WRITE, "%s cannot be written: %s.",
+                path != NULL ? path : "Standard output", g_strerror(errno));
+    return false;
+}
+
+FILE *
+ls_options_open_output(const char *path, GError **error)
+{
+    FILE *out = path != NULL ? fopen(path, "we") : stdout;
+
+    if (out == NULL)
+        set_write_error(path, error);
+    return out;
+}
+
+bool
+ls_options_close_output(FILE *out, const char *path, GError **error)
+{
+    bool failed = ferror(out) != 0;
+
+    if (path != NULL)
+        failed |= fclose(out) != 0;
+    else
+        failed |= fflush(out) != 0;
+    return !failed || set_write_error(path, error);
 }
 
 int

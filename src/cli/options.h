@@ -6,6 +6,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "trace/trace.h"
 
@@ -19,6 +20,17 @@ bool ls_options_parse_steps(const char *text, int64_t *ret_first, int64_t *ret_l
 
 /* ls_run_load, with a line of progress on standard error where that is a terminal. */
 LsTrace *ls_options_load(const char *const *paths, const char *rules_path, GError **error);
+
+/* The command's options out of argv, which keeps only its name. */
+bool ls_options_parse(const char *summary, const GOptionEntry *entries, int argc, char **argv,
+                      GError **error);
+/* LS_ERROR_USAGE where no run is named; where the format is none of the writers'. */
+bool ls_options_need_run(const char *command, char *const *paths, GError **error);
+bool ls_options_check_format(const char *format, GError **error);
+
+/* Standard output where path is NULL. */
+FILE *ls_options_open_output(const char *path, GError **error);
+bool ls_options_close_output(FILE *out, const char *path, GError **error);
 
 /* Prints "lockstep COMMAND: sentence" on standard error; returns the exit status of its code. */
 int ls_options_fail(const char *command, const GError *error);
