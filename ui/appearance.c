@@ -15,6 +15,7 @@ static struct {
     const char *choice;
     bool desktop_dark;
     GDBusProxy *portal;
+    GtkCssProvider *colours; /* of the theme, by name, for the style sheet */
     void (*changed)(const LsTheme *theme, void *user);
     void *user;
 } appearance = {.choice = "system"};
@@ -27,9 +28,26 @@ is_dark(void)
     return g_str_equal(appearance.choice, "dark");
 }
 
+/* Labels beside the drawing stand on the same surfaces as the drawing. */
+static void
+apply_colours(const LsTheme *theme)
+{
+    if (!appearance.colours)
+        return;
+    g_autofree char *css =
+        g_strdup_printf("@define-color ls_panel #%06x;"
+                        "@define-color ls_header #%06x;"
+                        "@define-color ls_line #%06x;"
+                        "@define-color ls_accent #%06x;"
+                        "@define-color ls_alarm #%06x;",
+                        theme->panel, theme->header, theme->line, theme->accent, theme->alarm);
+    gtk_css_provider_load_from_data(appearance.colours, css, -1);
+}
+
 static void
 apply(void)
 {
+    apply_colours(ls_appearance_get_theme());
     g_object_set(gtk_settings_get_default(), "gtk-application-prefer-dark-theme", is_dark(), NULL);
     if (appearance.changed)
         appearance.changed(ls_appearance_get_theme(), appearance.user);
@@ -91,6 +109,10 @@ ls_appearance_start(const char *choice)
     g_autoptr(GtkCssProvider) css = gtk_css_provider_new();
     gtk_css_provider_load_from_resource(css, "/lockstep/style.css");
     gtk_style_context_add_provider_for_display(gdk_display_get_default(), GTK_STYLE_PROVIDER(css),
+                                               GTK_STYLE_PROVIDER_PRIORITY_APPLICATION);
+    appearance.colours = gtk_css_provider_new();
+    gtk_style_context_add_provider_for_display(gdk_display_get_default(),
+                                               GTK_STYLE_PROVIDER(appearance.colours),
                                                GTK_STYLE_PROVIDER_PRIORITY_APPLICATION);
     ls_appearance_choose(choice);
     g_dbus_proxy_new_for_bus(G_BUS_TYPE_SESSION,
