@@ -119,8 +119,7 @@ explain_steps(List *list)
     for (size_t i = 0; i < n; i++)
         cut += steps[i].cut && ls_scope_has_step(list->scope, &steps[i]);
     if (warmup > 0)
-        add(list, LS_NOTE, -1, "The first %zu steps are warm-up and left out of statistics.",
-            warmup);
+        add(list, LS_NOTE, -1, "Warm-up, left out of statistics: the first %zu steps.", warmup);
     if (cut > 0)
         add(list, LS_NOTE, -1,
             "%zu steps of ranks are cut by the start or the end of the recording and left out of "

@@ -111,7 +111,7 @@ find_worst(LsEvidence *evidence)
     }
 }
 
-/* Mean per steady step of a set's time, for the members of `worst` and for the others. */
+/* Mean per steady step, since it is late, of a set's time, for the members of `worst` and for the others. */
 static void
 compare_kind(const LsEvidence *evidence, LsActivityKind kind, int64_t *ret_own_ns,
              int64_t *ret_others_ns)
@@ -127,7 +127,8 @@ compare_kind(const LsEvidence *evidence, LsActivityKind kind, int64_t *ret_own_n
         bool own = evidence->worst->is_host ? g_strcmp0(rank->host, worst->host) == 0
                                             : rank->rank == worst->rank;
 
-        if (!ls_scope_is_steady(evidence->scope, &steps[i]))
+        if (!ls_scope_is_steady(evidence->scope, &steps[i]) ||
+            steps[i].number < evidence->worst->since)
             continue;
         n[own]++;
         sum_ns[own] += ls_intervals_length_within(

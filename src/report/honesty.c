@@ -80,7 +80,8 @@ ls_honesty_format_line(const LsEvidence *evidence)
     if (sums.damaged > 0)
         g_string_append_printf(line, ", %" G_GUINT64_FORMAT " faults in the files", sums.damaged);
     if (warmup > 0)
-        g_string_append_printf(line, ", %zu warm-up steps left out", warmup);
+        g_string_append_printf(line, ", %zu warm-up step%s left out", warmup,
+                               warmup == 1 ? "" : "s");
     g_string_append_c(line, '.');
     return g_string_free(line, false);
 }
