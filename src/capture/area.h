@@ -105,6 +105,7 @@ typedef struct LsAreaHeader {
     char host[LS_AREA_NAME_MAX];
     char folder[LS_AREA_PATH_MAX];
     char file[LS_AREA_NAME_MAX]; /* in the folder; "" until it exists */
+    char file_next[LS_AREA_NAME_MAX]; /* about to be made: if it is there and empty, it was */
     _Atomic uint32_t rank;       /* LS_RANK_UNKNOWN */
     _Atomic int32_t world;       /* < 1: unknown */
     _Atomic int32_t local_rank;  /* < 0: unknown */

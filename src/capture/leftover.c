@@ -39,6 +39,12 @@ read_at(int fd, void *data, uint64_t offset, uint64_t bytes)
 }
 
 static bool
+is_file_name(const char *name)
+{
+    return name[0] == '\0' || (strncmp(name, "rank-", 5) == 0 && strchr(name, '/') == NULL);
+}
+
+static bool
 check_header(LsAreaHeader *head)
 {
     uint64_t rings_end = LS_AREA_RINGS + LS_AREA_UNITS_MAX * sizeof(LsRing);
@@ -49,8 +55,8 @@ check_header(LsAreaHeader *head)
     head->file[sizeof head->file - 1] = '\0';
     if (head->magic != LS_AREA_MAGIC || head->version != LS_AREA_VERSION)
         return false;
-    if (head->file[0] != '\0' &&
-        (strncmp(head->file, "rank-", 5) != 0 || strchr(head->file, '/') != NULL))
+    head->file_next[sizeof head->file_next - 1] = '\0';
+    if (!is_file_name(head->file) || !is_file_name(head->file_next))
         return false;
     if (head->bytes > BYTES_MAX || head->text_offset != rings_end ||
         head->units_offset != rings_end + LS_AREA_TEXT_BYTES || head->bytes < head->units_offset)

@@ -150,10 +150,11 @@ create(LsWriter *writer)
     header->incarnation = count_lives(writer->folder_fd, prefix,
                                       rank == LS_RANK_UNKNOWN ? strlen(prefix) : (size_t)length);
     for (int i = 0; i < NAME_TRIES; i++) {
-        char name[LS_AREA_NAME_MAX], counter[16] = "";
+        char name[LS_AREA_NAME_MAX] = "", counter[16] = "";
         if (i > 0)
             snprintf(counter, sizeof counter, ".%d", i);
         snprintf(name, sizeof name, "%.230s%s" SUFFIX, prefix, counter);
+        memcpy(header->file_next, name, sizeof name);
         int fd = openat(writer->folder_fd, name,
                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, header->file_mode);
         if (fd < 0 && errno == EEXIST)
@@ -164,6 +165,25 @@ create(LsWriter *writer)
     }
     writer->error = EEXIST;
     return LS_ERR_SYSTEM;
+}
+
+/* The owner died between making the file and saying so. */
+static LsStatus
+adopt_empty(LsWriter *writer)
+{
+    LsAreaHeader *header = writer->header;
+    struct stat file_stat;
+    if (header->file_next[0] == '\0')
+        return LS_ERR_OFF;
+    int fd = openat(writer->folder_fd, header->file_next, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return LS_ERR_SYSTEM;
+    if (stat_fd(fd, &file_stat) != 0 || file_stat.st_size != 0) {
+        close(fd);
+        return LS_ERR_OFF;
+    }
+    memcpy(header->file, header->file_next, sizeof header->file);
+    return adopt(writer, fd);
 }
 
 LsStatus
@@ -186,7 +206,7 @@ ls_writer_resume(LsWriter *writer, LsAreaHeader *header)
     if (status != LS_OK)
         return status;
     if (header->file[0] == '\0')
-        status = create(writer);
+        status = adopt_empty(writer) == LS_OK ? LS_OK : create(writer);
     else
         status = adopt(writer,
                        openat(writer->folder_fd, header->file, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
