@@ -7,16 +7,20 @@
 #include "capture/drain.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "capture/compat.h"
 #include "capture/futex.h"
 #include "capture/manifest.h"
 #include "capture/process.h"
 #include "capture/recover.h"
+#include "capture/words.h"
 
 LS_BIND_OLD(pthread_create);
 LS_BIND_OLD(pthread_join);
@@ -24,6 +28,7 @@ LS_BIND_OLD(pthread_join);
 #define SECOND          INT64_C(1000000000)
 #define RANK_WAIT_NS    (SECOND / 2)
 #define ABANDONED_EVERY 5 /* rounds */
+#define DESCRIPTORS_MAX 65536
 
 static void
 write_clock(LsDrain *drain)
@@ -87,16 +92,21 @@ static void
 say_full(LsDrain *drain, bool is_full)
 {
     char text[LS_AREA_PATH_MAX + 128];
+    int error = drain->writer.error;
     if (is_full && !drain->was_full) {
-        snprintf(text, sizeof text,
-                 "the disk of %s is nearly full; recording waits until there is room",
-                 drain->area->header->folder);
+        if (error == 0 || error == ENOSPC)
+            snprintf(text, sizeof text,
+                     "the disk of %s is nearly full; recording waits until there is room",
+                     drain->area->header->folder);
+        else
+            snprintf(text, sizeof text, "cannot write into %s (%s); recording waits",
+                     drain->area->header->folder, strerror(error));
         drain->notice(1, text);
     }
     drain->was_full = is_full;
 }
 
-/* One round. is_last: also what would better wait. */
+/* One round. is_urgent: the file is made though the rank is not known. */
 static void
 do_round(LsDrain *drain, bool is_urgent)
 {
@@ -129,6 +139,9 @@ close_file(LsDrain *drain)
     ls_names_add_info(drain->names, "recorder.end", "closed");
     if (ls_pump_pass(&drain->pump) == LS_OK)
         ls_pump_repeat(&drain->pump);
+    /* The last pass may have told what the reserve had told before. */
+    if (drain->pump.has_reserve_text)
+        ls_pump_tell_reserve(&drain->pump);
     ls_writer_close(&drain->writer);
 }
 
@@ -142,10 +155,32 @@ wait(LsDrain *drain)
     atomic_store(&drain->is_waiting, 0);
 }
 
+/* A table of descriptors of its own: what this thread opens takes no number that the host counts on
+ * (a host that has closed 0 expects its next file there), and what the host closes stays open here.
+ * The copies of the host's are closed at once, or the other ends of its pipes would not see their
+ * end. Where a container forbids it, the writer keeps out of the way (writer.c). */
+static void
+leave_descriptors(void)
+{
+    struct rlimit limit;
+    if (unshare(CLONE_FILES) != 0)
+        return;
+    ls_words_use_private_descriptors();
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, 0, ~0u, 0) == 0)
+        return;
+#endif
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > DESCRIPTORS_MAX)
+        limit.rlim_cur = DESCRIPTORS_MAX;
+    for (int fd = 0; fd < (int)limit.rlim_cur; fd++)
+        close(fd);
+}
+
 static void *
 run(void *user)
 {
     LsDrain *drain = user;
+    leave_descriptors();
     if (drain->area->header->folder[0] != '\0')
         ls_recover_folder(drain->area->header->folder, drain->area->path);
     drain->started_ns = ls_clock_now();

@@ -141,9 +141,15 @@ ls_process_has_ended(uint32_t pid, uint64_t start_ticks, uint64_t pid_namespace)
 bool
 ls_process_is_abandoned(int ours)
 {
+    char path[64], target[8];
     Stat stat;
-    if (!read_stat("/proc/self/stat", &stat) || !is_gone(stat.state))
+    uint32_t pid = (uint32_t)getpid();
+    /* A main thread that has ended has no program any more: asked without opening a file. */
+    snprintf(path, sizeof path, "/proc/%u/task/%u/exe", pid, pid);
+    if (readlink(path, target, sizeof target) >= 0 || errno != ENOENT)
         return false;
-    int n = count_threads((uint32_t)getpid());
+    if (!read_process_stat(pid, &stat) || !is_gone(stat.state))
+        return false;
+    int n = count_threads(pid);
     return n >= 0 && n <= ours;
 }

@@ -199,6 +199,7 @@ free_ended(LsPump *pump)
         if (pump->ended[i] && find_loss(ring, atomic_load(&ring->dropped)).records == 0)
             ls_area_free_ring(pump->area, ring);
     }
+    pump->n_rings = 0; /* they may be another thread's by now */
 }
 
 LsStatus

@@ -14,10 +14,12 @@
 #include "capture/names.h"
 #include "capture/recorder.h"
 #include "capture/settings.h"
+#include "capture/words.h"
 
 typedef struct LsRecorder {
     pthread_mutex_t lock;      /* opening, closing, handing out rings */
     pthread_mutex_t word_lock; /* the recorder's own ring */
+    pthread_mutex_t mark_lock; /* the first mark opens */
     int opens;
     int pid;                /* whose state this is; another in a forked child that no handler saw */
     uint32_t lives;         /* openings so far */
@@ -38,9 +40,3 @@ void ls_recorder_open_for_marks(void);
 
 /* Prepares the key whose destructor gives rings back. */
 void ls_thread_open(void);
-
-/* A record of the process itself. Any thread. */
-void ls_words_add(const LsRecord *record);
-void ls_words_notice(int severity, const char *text);
-/* Remembers which file standard error is: a later one under its number is the host's own. */
-void ls_words_open(void);

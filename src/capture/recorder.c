@@ -26,6 +26,7 @@
 
 LsRecorder ls_recorder = {.lock = PTHREAD_MUTEX_INITIALIZER,
                           .word_lock = PTHREAD_MUTEX_INITIALIZER,
+                          .mark_lock = PTHREAD_MUTEX_INITIALIZER,
                           .names = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
 /* -- Opening -- */
@@ -212,6 +213,7 @@ forget(void)
     ls_gate->life = 0;
     ls_recorder.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     ls_recorder.word_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    ls_recorder.mark_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     ls_recorder.names.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     ls_recorder.names.area = NULL;
     ls_recorder.opens = 0;
@@ -242,8 +244,14 @@ ls_recorder_open(const char *folder)
 void
 ls_recorder_open_for_marks(void)
 {
-    if (!atomic_exchange(&ls_recorder.has_tried, true))
+    if (atomic_load(&ls_recorder.has_tried))
+        return;
+    /* The others wait until it is open: their first marks count, too. */
+    pthread_mutex_lock(&ls_recorder.mark_lock);
+    if (!atomic_load(&ls_recorder.has_tried))
         ls_recorder_open(NULL);
+    atomic_store(&ls_recorder.has_tried, true);
+    pthread_mutex_unlock(&ls_recorder.mark_lock);
 }
 
 /* -- Closing -- */

@@ -63,7 +63,12 @@ take_ring(LsThread *self, uint32_t life)
     LsArea *area = &ls_recorder.area;
     uint32_t top = atomic_load_explicit(&area->header->units_top, memory_order_relaxed);
     uint32_t units = self->units == 0 ? area->ring_units : self->units;
-    if (top + units > area->units && atomic_load(&area->free_units) < units) {
+    uint32_t free_units = atomic_load(&area->free_units);
+    bool is_exhausted = top + units > area->units;
+    /* Rings of threads that have ended are free once they are drained: now rather than soon. */
+    if (is_exhausted && free_units < area->units / 4)
+        ls_drain_wake(&ls_recorder.drain);
+    if (is_exhausted && free_units < units) {
         atomic_fetch_add(&area->header->ringless_lost, 1);
         return false;
     }

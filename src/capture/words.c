@@ -3,6 +3,7 @@
  * The process's own words: names, facts, notices, into the text log and the recorder's own ring;
  * and the few sentences that go to standard error.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 /* Standard error as it was when the library was loaded. */
 static struct stat error_file;
 static bool has_error_file;
+static __thread bool has_private_descriptors;
 
 void
 ls_words_open(void)
@@ -27,11 +29,9 @@ ls_words_open(void)
 void
 ls_words_add(const LsRecord *record)
 {
-    if (!ls_recorder_active())
-        return;
     pthread_mutex_lock(&ls_recorder.word_lock);
     LsRing *ring = ls_recorder.words;
-    if (ring != NULL && ls_recorder_active()) {
+    if (ring != NULL) {
         uint64_t write = atomic_load_explicit(&ring->write, memory_order_relaxed);
         uint64_t read = atomic_load_explicit(&ring->read, memory_order_acquire);
         if (write - read <= ring->mask) {
@@ -73,21 +73,44 @@ is_news(const char *text)
     return false;
 }
 
+void
+ls_words_use_private_descriptors(void)
+{
+    has_private_descriptors = true;
+}
+
+/* Standard error, as long as it is what it was; -1: it is not. */
+static int
+open_error_file(void)
+{
+    struct stat now;
+    int fd = STDERR_FILENO;
+    if (has_private_descriptors)
+        fd = open("/proc/self/fd/2", O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0 && has_error_file && syscall(SYS_fstat, fd, &now) == 0 &&
+        now.st_ino == error_file.st_ino && now.st_dev == error_file.st_dev)
+        return fd;
+    if (fd >= 0 && has_private_descriptors)
+        close(fd);
+    return -1;
+}
+
 static void
 say(const char *text)
 {
-    struct stat now;
     char line[NOTICE_MAX];
     int length = snprintf(line, sizeof line, "lockstep: %s\n", text);
     if (length >= (int)sizeof line) {
         length = (int)sizeof line - 1;
         line[length - 1] = '\n';
     }
-    if (has_error_file && syscall(SYS_fstat, STDERR_FILENO, &now) == 0 &&
-        now.st_ino == error_file.st_ino && now.st_dev == error_file.st_dev) {
-        ssize_t written = write(STDERR_FILENO, line, (size_t)length);
-        (void)written; /* whoever reads it may have gone */
-    }
+    int fd = open_error_file();
+    if (fd < 0)
+        return;
+    ssize_t written = write(fd, line, (size_t)length);
+    (void)written; /* whoever reads it may have gone */
+    if (has_private_descriptors)
+        close(fd);
 }
 
 void

@@ -114,9 +114,10 @@ static LsStatus
 adopt(LsWriter *writer, int fd)
 {
     struct stat file_stat;
-    writer->error = errno;
-    if (fd < 0)
+    if (fd < 0) {
+        writer->error = errno;
         return LS_ERR_SYSTEM;
+    }
     writer->fd = move_up(fd);
     if (stat_fd(writer->fd, &file_stat) != 0) {
         writer->error = errno;
