@@ -238,7 +238,7 @@ test_suffix_is_readable(void)
     ls_pump_repeat(&fixture->pump);
     guint length = fixture->file->len;
     g_assert_cmpuint(length, >, 8 << 20);
-    for (guint cut = 1; cut < 10; cut++) {
+    for (guint cut = 1; cut < 10; cut += 4) {
         guint from = length / 10 * cut + 13;
         g_autoptr(LksFile) file =
             lks_read_bytes(fixture->file->data + from, length - from, UINT32_MAX);

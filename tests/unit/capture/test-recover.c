@@ -204,6 +204,14 @@ shared_new(void)
     return mmap(NULL, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
+/* Dead with all its threads, and not reaped. */
+static void
+wait_for_zombie(pid_t pid)
+{
+    siginfo_t info;
+    g_assert_cmpint(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), ==, 0);
+}
+
 static void
 test_killed_at_any_time(void)
 {
@@ -215,7 +223,7 @@ test_killed_at_any_time(void)
         if (i % 2 == 0)
             waitpid(pid, NULL, 0);
         else
-            g_usleep(20000);
+            wait_for_zombie(pid);
         check_in_memory(place, shared);
         check_in_memory(place, shared);
         g_assert_cmpint(ls_recover_folder(place->folder, NULL), ==, LS_OK);
