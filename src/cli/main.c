@@ -10,7 +10,11 @@
 #include <string.h>
 
 static const LsCmd *const commands[] = {
-    &ls_cmd_record, &ls_cmd_view, &ls_cmd_report, &ls_cmd_info, &ls_cmd_check,
+    &ls_cmd_record, &ls_cmd_view, &ls_cmd_report,
+#if LS_HAVE_DRAW
+    &ls_cmd_render,
+#endif
+    &ls_cmd_info,   &ls_cmd_check,
 };
 
 static void

@@ -6,10 +6,12 @@
  */
 #include "layout/items.h"
 
+#include <string.h>
+
 #include "base/units.h"
 #include "layout/scene-private.h"
 
-enum { LABEL_PX = 16, CALL_LABEL_PX = 40, SHADES = 3 };
+enum { LABEL_PX = 16, CALL_LABEL_PX = 40, CHAR_PX = 7 };
 
 static LsItem *
 get_item(const LsMaking *making, guint index)
@@ -125,17 +127,15 @@ judge_column(const LsMaking *making, const LsBusy *exposed, const LsItem *item, 
     return sum.busy_ns * 2 > item->busy_ns ? LS_FORM_STRONG : LS_FORM_PLAIN;
 }
 
+/* Neighbours that are alike alternate; a span alone has its role's own colour. */
 static uint8_t
-get_shade(const LsItem *item, const LsSpans *spans)
+get_shade(const LsItem *item, const uint8_t *roles, size_t n)
 {
-    switch (item->role) {
-    case LS_ROLE_BACKWARD:
-    case LS_ROLE_KERNEL:
-    case LS_ROLE_OTHER:
-        return (uint8_t)((spans->name[item->ref] * 7u) % SHADES);
-    default:
-        return 0;
-    }
+    bool alternates = item->role == LS_ROLE_BACKWARD || item->role == LS_ROLE_KERNEL ||
+                      item->role == LS_ROLE_OTHER;
+    bool like_before = item->ref > 0 && roles[item->ref - 1] == item->role;
+    bool like_after = item->ref + 1 < n && roles[item->ref + 1] == item->role;
+    return alternates && (like_before || like_after) ? item->ref % 2 : 0;
 }
 
 static bool
@@ -166,7 +166,7 @@ ls_making_add_spans(LsMaking *making, const LsRow *row)
             g_array_append_val(making->scene->items, item);
             continue;
         }
-        item.shade = get_shade(&item, spans);
+        item.shade = get_shade(&item, model->lanes[row->track][row->lane].roles, spans->n);
         if (is_span_selected(making, row, row->lane, item.ref))
             item.flags |= LS_ITEM_SELECTED;
         if (get_width(making, &item) >= LABEL_PX)
@@ -195,24 +195,35 @@ ls_making_is_call_selected(const LsMaking *making, size_t call)
     return selected == call || (buffer != LS_NONE && model->calls[call].buffer == buffer);
 }
 
-/* "group 0 · 15.6 MB": the group if all its tensors are of one, else the call's own name. */
+/* The group of all its tensors, LS_NONE if they are of several or of none. */
 static uint32_t
-make_call_label(LsMaking *making, size_t call)
+get_group(const LsModel *model, size_t call)
 {
-    const LsModel *model = making->model;
     size_t n;
     const uint32_t *uses = ls_model_get_call_uses(model, call, &n);
-    uint32_t name = n > 0 ? model->uses[uses[0]].group : LS_NONE;
-    for (size_t i = 1; i < n && name != LS_NONE; i++)
-        if (model->uses[uses[i]].group != name)
-            name = LS_NONE;
+    uint32_t group = n > 0 ? model->uses[uses[0]].group : LS_NONE;
+    for (size_t i = 1; i < n && group != LS_NONE; i++)
+        if (model->uses[uses[i]].group != group)
+            group = LS_NONE;
+    return group;
+}
+
+/* "group 0 · 15.6 MB": the group if all its tensors are of one, else the call's own name; where
+ * there is little room the bytes alone. */
+static uint32_t
+make_call_label(LsMaking *making, size_t call, double width)
+{
+    const LsModel *model = making->model;
+    uint32_t name = get_group(model, call);
     if (name == LS_NONE)
         name = model->calls[call].name;
     if (model->calls[call].bytes < 0)
         return name;
     g_autofree char *bytes = ls_format_bytes(model->calls[call].bytes);
-    g_autofree char *text =
-        g_strdup_printf("%s · %s", ls_trace_get_string(model->trace, name), bytes);
+    const char *string = ls_trace_get_string(model->trace, name);
+    if ((double)(strlen(string) + strlen(bytes)) * CHAR_PX > width)
+        return ls_scene_add_text(making->scene, bytes);
+    g_autofree char *text = g_strdup_printf("%s · %s", string, bytes);
     return ls_scene_add_text(making->scene, text);
 }
 
@@ -228,6 +239,8 @@ add_call(LsMaking *making, const LsRow *row, LsItem item, size_t call)
     item.role = LS_ROLE_COMMUNICATION;
     if (ls_making_is_call_selected(making, call))
         item.flags |= LS_ITEM_SELECTED;
+    if (making->view->colour_by == LS_COLOUR_GROUP)
+        item.shade = get_group(making->model, call) % 8;
     if (c->open)
         item.flags |= LS_ITEM_OPEN;
     if (!ls_fold_make_item(&making->scale, start, c->end_ns, &whole))
@@ -235,7 +248,7 @@ add_call(LsMaking *making, const LsRow *row, LsItem item, size_t call)
     item.x0 = MAX(whole.x0, item.x0);
     item.x1 = MAX(item.x1, (uint16_t)(item.x0 + 1));
     if (get_width(making, &item) >= CALL_LABEL_PX)
-        item.text = make_call_label(making, call);
+        item.text = make_call_label(making, call, get_width(making, &item));
     ls_making_add_cut(making, row->rank, item, start, c->end_ns);
 }
 

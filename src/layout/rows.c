@@ -17,13 +17,13 @@ enum { OPEN_LANES = 4 };
 
 /* Heights by fold: full, open, compact, band. */
 static const double HEIGHTS[][LS_N_FOLDS] = {
-    [LS_ROW_RANK] = {24, 24, 0, 0},    [LS_ROW_BAND] = {13, 13, 17, 15},
-    [LS_ROW_SPANS] = {25, 25, 13, 0},  [LS_ROW_COMMUNICATION] = {27, 27, 15, 0},
-    [LS_ROW_CYCLES] = {15, 15, 0, 0},  [LS_ROW_COUNTER] = {22, 22, 0, 0},
-    [LS_ROW_GROUP] = {24, 24, 24, 24}, [LS_ROW_TENSOR] = {20, 20, 20, 20},
-    [LS_ROW_READY] = {19, 19, 19, 19},
+    [LS_ROW_RANK] = {24, 24, 0, 0},   [LS_ROW_BAND] = {13, 13, 17, 15},
+    [LS_ROW_SPANS] = {25, 25, 13, 0}, [LS_ROW_COMMUNICATION] = {27, 27, 15, 0},
+    [LS_ROW_CYCLES] = {15, 15, 0, 0}, [LS_ROW_COUNTER] = {22, 22, 0, 0},
+    [LS_ROW_GROUP] = {24, 24, 20, 0}, [LS_ROW_TENSOR] = {20, 20, 15, 8},
+    [LS_ROW_READY] = {19, 19, 0, 0},
 };
-static const double DEEP_LANE = 17, GAP[LS_N_FOLDS] = {5, 5, 3, 0};
+static const double DEEP_LANE = 17, GAP[LS_N_FOLDS] = {6, 6, 3, 0};
 
 typedef struct Maker {
     const LsModel *model;
@@ -51,6 +51,11 @@ add_row(Maker *maker, LsRowKind kind, uint32_t track, uint32_t lane, const char 
         return NULL;
     if (kind == LS_ROW_SPANS && lane > 0)
         height = DEEP_LANE;
+    if (kind == LS_ROW_SPANS || kind == LS_ROW_COMMUNICATION || kind == LS_ROW_COUNTER ||
+        kind == LS_ROW_TENSOR)
+        height = floor(height * MAX(maker->view->stretch, 1));
+    if (kind == LS_ROW_BAND && maker->fold == LS_FOLD_BAND)
+        height = floor(height * MIN(maker->view->stretch, 1));
     LsRow row = {
         .kind = kind,
         .y = maker->y,
@@ -177,6 +182,12 @@ format_group(const LsModel *model, const LsTensorGroup *group)
     return g_strdup(group->call != LS_NONE ? "one buffer" : "no group");
 }
 
+static bool
+is_headed(const LsTensorGroup *group)
+{
+    return group->n_lanes > 1 || group->name != LS_NONE;
+}
+
 static void
 add_lane(Maker *maker, const LsTensorLanes *lanes, uint32_t index)
 {
@@ -188,8 +199,33 @@ add_lane(Maker *maker, const LsTensorLanes *lanes, uint32_t index)
     if (!lanes->ready)
         return;
     row = add_row(maker, LS_ROW_READY, LS_NONE, 0, "ready");
+    if (!row)
+        return;
     row->tensor = lane->tensor;
     row->lane_of = index;
+}
+
+/* A group, or a tensor that was fused with no other: those follow each other without a line. */
+static void
+add_group(Maker *maker, const LsTensorLanes *lanes, guint g)
+{
+    const LsTensorGroup *groups = (const LsTensorGroup *)(void *)lanes->groups->data;
+    guint first = maker->rows->len;
+    bool headed = is_headed(&groups[g]);
+    if (headed) {
+        g_autofree char *label = format_group(maker->model, &groups[g]);
+        LsRow *row = add_row(maker, LS_ROW_GROUP, LS_NONE, 0, label);
+        if (row) {
+            row->note = groups[g].bytes > 0 ? ls_format_bytes(groups[g].bytes) : NULL;
+            row->lane_of = g;
+        }
+    }
+    for (uint32_t i = 0; i < groups[g].n_lanes; i++)
+        add_lane(maker, lanes, groups[g].first_lane + i);
+    g_array_index(maker->rows, LsRow, first).first =
+        maker->fold < LS_FOLD_BAND && (headed || g == 0 || is_headed(&groups[g - 1]));
+    if (headed || (g + 1 < lanes->groups->len && is_headed(&groups[g + 1])))
+        maker->y += GAP[maker->fold];
 }
 
 static void
@@ -197,28 +233,17 @@ add_tensor_rows(Maker *maker, const LsTensorLanes *lanes)
 {
     maker->rank = maker->view->tensor_rank;
     if (maker->rank < maker->model->n_ranks && maker->model->rank[maker->rank].n_marks > 0) {
-        LsRow *row = add_row(maker, LS_ROW_CYCLES, LS_NONE, 0, "cycles");
-        row->first = true;
+        LsFold fold = maker->fold;
+        maker->fold = LS_FOLD_OPEN;
+        add_row(maker, LS_ROW_CYCLES, LS_NONE, 0, "cycles")->first = true;
+        maker->fold = fold;
         maker->y += 4;
     }
     guint n = lanes->lanes->len;
     for (guint i = 0; i < n && lanes->groups->len == 0; i++)
         add_lane(maker, lanes, i);
-    for (guint g = 0; g < lanes->groups->len; g++) {
-        const LsTensorGroup *group = &g_array_index(lanes->groups, LsTensorGroup, g);
-        guint first = maker->rows->len;
-        if (group->n_lanes > 1 || group->name != LS_NONE) {
-            g_autofree char *label = format_group(maker->model, group);
-            g_autofree char *bytes = group->bytes > 0 ? ls_format_bytes(group->bytes) : NULL;
-            LsRow *row = add_row(maker, LS_ROW_GROUP, LS_NONE, 0, label);
-            row->note = g_steal_pointer(&bytes);
-            row->lane_of = g;
-        }
-        for (uint32_t i = 0; i < group->n_lanes; i++)
-            add_lane(maker, lanes, group->first_lane + i);
-        g_array_index(maker->rows, LsRow, first).first = true;
-        maker->y += 5;
-    }
+    for (guint g = 0; g < lanes->groups->len; g++)
+        add_group(maker, lanes, g);
 }
 
 GArray *
@@ -228,7 +253,6 @@ ls_rows_new(const LsModel *model, const LsView *view, const LsTensorLanes *lanes
     g_array_set_clear_func(rows, clear_row);
     Maker maker = {model, view, rows, 0, view->fold, LS_NONE};
     if (view->mode == LS_VIEW_TENSORS && lanes) {
-        maker.fold = LS_FOLD_OPEN;
         add_tensor_rows(&maker, lanes);
     }
     if (view->mode == LS_VIEW_RANKS)

@@ -102,6 +102,8 @@ ls_making_add_step_bars(LsMaking *making)
              n == 1 ? "" : "s");
     size_t n_bars = MIN(n, MAX((size_t)view->width / 3, 1));
     int64_t full = find_full_height(model);
+    bool all = model->steps[0].start_ns >= view->start_ns &&
+               model->steps[n - 1].end_ns <= view->end_ns; /* then no bar is marked */
     for (size_t b = 0; b < n_bars; b++) {
         size_t first = b * n / n_bars, next = (b + 1) * n / n_bars;
         const LsStepColumn *step = &model->steps[find_slowest(model->steps, first, next - first)];
@@ -118,7 +120,7 @@ ls_making_add_step_bars(LsMaking *making)
         if (view->step >= 0)
             bar.shown = (size_t)view->step >= first && (size_t)view->step < next;
         else
-            bar.shown = model->steps[first].start_ns < view->end_ns &&
+            bar.shown = !all && model->steps[first].start_ns < view->end_ns &&
                         model->steps[next - 1].end_ns > view->start_ns;
         g_array_append_val(making->scene->step_bars, bar);
     }
@@ -142,7 +144,9 @@ ls_making_add_legend(LsMaking *making)
         {LS_ROLE_NEGOTIATION, LS_FORM_PLAIN, "negotiation, queue"},
         {LS_ROLE_COPY, LS_FORM_PLAIN, "copies, packing"},
         {LS_ROLE_CONTROL, LS_FORM_PLAIN, "control"},
+        {LS_ROLE_BAND_COMPUTE, LS_FORM_PLAIN, "compute"},
         {LS_ROLE_BAND_HIDDEN, LS_FORM_PLAIN, "overlapped"},
+        {LS_ROLE_BAND_EXPOSED, LS_FORM_PLAIN, "communication, exposed"},
         {LS_ROLE_OTHER, LS_FORM_PLAIN, "other"},
     };
     bool seen[LS_N_ROLES][LS_N_FORMS] = {{false}};
@@ -151,9 +155,11 @@ ls_making_add_legend(LsMaking *making)
         const LsItem *item = &g_array_index(items, LsItem, i);
         seen[item->role][item->form] = true;
     }
+    bool phases = seen[LS_ROLE_FORWARD][0] || seen[LS_ROLE_BACKWARD][0] || seen[LS_ROLE_KERNEL][0];
     for (size_t i = 0; i < G_N_ELEMENTS(ALL); i++) {
         LsLegend entry = ALL[i];
-        if (!seen[entry.role][entry.form])
+        if (!seen[entry.role][entry.form] || (entry.role == LS_ROLE_BAND_COMPUTE && phases) ||
+            (entry.role == LS_ROLE_BAND_EXPOSED && seen[LS_ROLE_COMMUNICATION][LS_FORM_STRONG]))
             continue;
         if (entry.role == LS_ROLE_COMMUNICATION && !making->model->has_compute)
             entry.label = "communication";

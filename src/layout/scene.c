@@ -86,7 +86,7 @@ static bool
 has_same_rows(const LsView *a, const LsView *b)
 {
     size_t n = a->n_ranks;
-    if (a->mode != b->mode || a->fold != b->fold || n != b->n_ranks)
+    if (a->mode != b->mode || a->fold != b->fold || a->stretch != b->stretch || n != b->n_ranks)
         return false;
     if (a->mode == LS_VIEW_TENSORS)
         return a->tensor_rank == b->tensor_rank && a->order_start_ns == b->order_start_ns &&

@@ -25,6 +25,40 @@ is_use_selected(const LsMaking *making, size_t use)
 
 /* -- Phases -- */
 
+/* The last rank's submission of this use, LS_TIME_NONE: not known of all ranks that took part. */
+static int64_t
+find_last_submit(const LsModel *model, const LsUse *use)
+{
+    size_t n;
+    const uint32_t *same = ls_model_get_occurrence(model, use->tensor, use->occurrence, &n);
+    int64_t last = LS_TIME_NONE;
+    for (size_t i = 0; i < n; i++) {
+        if (model->uses[same[i]].submit_ns == LS_TIME_NONE)
+            return LS_TIME_NONE;
+        last = MAX(last, model->uses[same[i]].submit_ns);
+    }
+    return last;
+}
+
+/* Hatched until the last rank had submitted it; what is left is the protocol's. */
+static void
+add_negotiation(LsMaking *making, LsItem item, const LsUse *use, int64_t start_ns, int64_t end_ns)
+{
+    int64_t last = use ? find_last_submit(making->model, use) : LS_TIME_NONE;
+    item.form = LS_FORM_HATCHED;
+    if (last > start_ns && last < end_ns) {
+        int32_t x = CLAMP(ls_scale_get_x(&making->scale, last), item.x0, item.x1);
+        LsItem rest = item;
+        rest.form = LS_FORM_PLAIN;
+        rest.text = 0;
+        rest.x0 = item.x1 = (uint16_t)x;
+        if (rest.x1 > rest.x0)
+            g_array_append_val(making->scene->items, rest);
+    }
+    if (item.x1 > item.x0)
+        g_array_append_val(making->scene->items, item);
+}
+
 /* One lane of the tensor's track over those above it: what lies inside is the finer word. */
 static void
 add_track_lane(LsMaking *making, const LsRow *row, uint32_t l)
@@ -36,11 +70,12 @@ add_track_lane(LsMaking *making, const LsRow *row, uint32_t l)
     for (guint i = 0; i < folded->len; i++) {
         LsItem item = g_array_index(folded, LsItem, i);
         uint32_t ref = spans->ref[item.ref];
+        size_t span = item.ref;
         item.lane = (uint8_t)l;
         item.ref_kind = LS_PICK_SPAN;
-        if (item.role == LS_ROLE_NEGOTIATION)
-            item.form = LS_FORM_HATCHED;
         if (item.flags & LS_ITEM_FOLDED) {
+            if (item.role == LS_ROLE_NEGOTIATION)
+                item.form = LS_FORM_HATCHED;
             g_array_append_val(making->scene->items, item);
             continue;
         }
@@ -50,8 +85,10 @@ add_track_lane(LsMaking *making, const LsRow *row, uint32_t l)
             is_use_selected(making, ref))
             item.flags |= LS_ITEM_SELECTED;
         if (item.role == LS_ROLE_COMMUNICATION)
-            ls_making_add_cut(making, row->rank, item, spans->start_ns[item.ref],
-                              spans->end_ns[item.ref]);
+            ls_making_add_cut(making, row->rank, item, spans->start_ns[span], spans->end_ns[span]);
+        else if (item.role == LS_ROLE_NEGOTIATION)
+            add_negotiation(making, item, ref < model->n_uses ? &model->uses[ref] : NULL,
+                            spans->start_ns[span], spans->end_ns[span]);
         else
             g_array_append_val(making->scene->items, item);
     }
@@ -77,21 +114,6 @@ add_phase(LsMaking *making, const LsRow *row, size_t use, int64_t start_ns, int6
         ls_making_add_cut(making, row->rank, item, start_ns, end_ns);
     else
         g_array_append_val(making->scene->items, item);
-}
-
-/* The last rank's submission of this use, LS_TIME_NONE: not known of all ranks that took part. */
-static int64_t
-find_last_submit(const LsModel *model, const LsUse *use)
-{
-    size_t n;
-    const uint32_t *same = ls_model_get_occurrence(model, use->tensor, use->occurrence, &n);
-    int64_t last = LS_TIME_NONE;
-    for (size_t i = 0; i < n; i++) {
-        if (model->uses[same[i]].submit_ns == LS_TIME_NONE)
-            return LS_TIME_NONE;
-        last = MAX(last, model->uses[same[i]].submit_ns);
-    }
-    return last;
 }
 
 /* Horovod's word for the negotiation of what the call does: "NEGOTIATE_ALLREDUCE". */
@@ -223,7 +245,7 @@ get_x(const LsMaking *making, int64_t time_ns)
     return (double)(time_ns - making->scale.start_ns) * making->scale.px_per_ns;
 }
 
-static double
+static void
 add_pill(LsMaking *making, uint32_t row, const Ready *ready, size_t n, bool last)
 {
     g_autofree char *text = format_ranks(making->model, ready, n);
@@ -235,26 +257,33 @@ add_pill(LsMaking *making, uint32_t row, const Ready *ready, size_t n, bool last
         .last = last,
     };
     g_array_append_val(making->scene->pills, pill);
-    return (double)strlen(text) * PILL_CHAR_PX + PILL_PAD_PX;
 }
 
-/* Ranks that came together share a pill; the last has its own unless it came with the others. */
+/* How far a pill of these ranks reaches, about: painting knows the font, layout does not. */
+static double
+get_pill_end(const LsMaking *making, const Ready *ready, size_t n)
+{
+    g_autofree char *text = format_ranks(making->model, ready, n);
+    double width = (double)strlen(text) * PILL_CHAR_PX + PILL_PAD_PX;
+    return get_x(making, ready[0].time_ns) / making->view->scale + width;
+}
+
+/* Ranks that came together, or whose pills would touch, share one; the last has its own unless it
+ * came with the others. */
 static void
 add_pills(LsMaking *making, uint32_t row, const Ready *ready, size_t n)
 {
     double scale = making->view->scale;
-    size_t last = n - 1;
-    bool apart =
-        n > 1 &&
-        (get_x(making, ready[last].time_ns) - get_x(making, ready[last - 1].time_ns)) / scale > 4;
+    size_t last = n - 1, end = n;
+    if (n > 1 &&
+        get_x(making, ready[last].time_ns) - get_x(making, ready[last - 1].time_ns) > 4 * scale)
+        end = last;
     for (size_t first = 0; first < n;) {
         size_t next = first + 1;
-        size_t end = apart ? last : n;
-        while (next < end &&
-               (get_x(making, ready[next].time_ns) - get_x(making, ready[first].time_ns)) / scale <
-                   40)
+        while (next < end && get_x(making, ready[next].time_ns) / scale <
+                                 get_pill_end(making, ready + first, next - first))
             next++;
-        add_pill(making, row, ready + first, MAX(next, first + 1) - first, apart && first == last);
+        add_pill(making, row, ready + first, next - first, end == last && first == last);
         first = next;
     }
 }

@@ -59,7 +59,7 @@ typedef struct Gather {
     const LsView *view;
     GHashTable *lane_of; /* name -> index + 1 */
     LsTensorLanes *into;
-    bool repeated; /* a tensor was used twice in the range */
+    guint repeats; /* uses in the range beyond the first of their tensor */
 } Gather;
 
 static LsTensorLane *
@@ -97,7 +97,7 @@ gather_uses(Gather *gather)
             lane->use = (uint32_t)i;
             lane->ready_ns = first;
         } else {
-            gather->repeated |= inside;
+            gather->repeats += inside;
         }
     }
 }
@@ -140,7 +140,7 @@ get_group_key(const Gather *gather, const LsTensorLane *lane)
     const LsUse *use = &gather->model->uses[lane->use];
     if (use->group != LS_NONE)
         return (1ull << 33) | use->group;
-    if (!gather->repeated && use->call < gather->model->n_calls)
+    if (gather->repeats * 2 < gather->into->lanes->len && use->call < gather->model->n_calls)
         return (1ull << 34) | use->call;
     return 0;
 }
@@ -202,16 +202,20 @@ set_first_lanes(LsTensorLanes *into)
     }
 }
 
+/* Whether it is recorded of any of these uses when another rank submitted it. */
 static bool
-knows_other_ranks(const LsModel *model)
+knows_other_ranks(const LsModel *model, const GArray *lanes)
 {
-    uint32_t first = LS_NONE;
-    for (size_t i = 0; i < model->n_uses; i++) {
-        if (model->uses[i].submit_ns == LS_TIME_NONE)
-            continue;
-        if (first == LS_NONE)
-            first = model->uses[i].rank;
-        if (model->uses[i].rank != first)
+    for (guint i = 0; i < lanes->len; i++) {
+        const LsTensorLane *lane = &g_array_index(lanes, LsTensorLane, i);
+        size_t n = 0, known = 0;
+        const uint32_t *same = NULL;
+        if (lane->use != LS_NONE)
+            same =
+                ls_model_get_occurrence(model, lane->tensor, model->uses[lane->use].occurrence, &n);
+        for (size_t k = 0; k < n; k++)
+            known += model->uses[same[k]].submit_ns != LS_TIME_NONE;
+        if (known > 1)
             return true;
     }
     return false;
@@ -226,14 +230,14 @@ ls_tensor_lanes_new(const LsModel *model, const LsView *view)
     if (view->tensor_rank >= model->n_ranks)
         return into;
     g_autoptr(GHashTable) lane_of = g_hash_table_new(NULL, NULL);
-    Gather gather = {model, view, lane_of, into, false};
+    Gather gather = {model, view, lane_of, into, 0};
     gather_uses(&gather);
     gather_tracks(&gather);
     g_array_sort(into->lanes, compare_lanes);
     group_lanes(&gather);
     g_array_sort(into->lanes, compare_lanes);
     set_first_lanes(into);
-    into->ready = knows_other_ranks(model);
+    into->ready = knows_other_ranks(model, into->lanes);
     return into;
 }
 

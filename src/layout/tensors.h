@@ -33,6 +33,13 @@ void ls_tensor_lanes_free(LsTensorLanes *lanes);
 /* The uses of a tensor on all ranks with one occurrence: into model order (rank). */
 const uint32_t *ls_model_get_occurrence(const LsModel *model, uint32_t tensor, uint32_t occurrence,
                                         size_t *ret_n);
+/* Where no steps were marked: the slowest steady round of the tensors on that rank; false: they do
+ * not come round often enough. */
+bool ls_model_find_round(const LsModel *model, uint32_t rank, int64_t *ret_start_ns,
+                         int64_t *ret_end_ns);
+/* From the first to the last of the rank's uses; false without any. */
+bool ls_model_find_extent(const LsModel *model, uint32_t rank, int64_t *ret_start_ns,
+                          int64_t *ret_end_ns);
 /* When a use is first heard of: submitted, agreed, executed or done; LS_TIME_NONE. */
 int64_t ls_use_get_first_ns(const LsModel *model, const LsUse *use);
 int64_t ls_use_get_last_ns(const LsModel *model, const LsUse *use);

@@ -10,8 +10,11 @@
 
 #include "layout/model-private.h"
 #include "layout/rows.h"
+#include "layout/tensors.h"
 
 enum { MIN_RANGE_NS = 100 };
+/* Rows may grow into room that is there; one line per rank may shrink until it is no line. */
+static const double MAX_STRETCH[LS_N_FOLDS] = {1.6, 1.6, 2.2, 1}, MIN_BAND = 7.0 / 15;
 
 double
 ls_view_x_of(const LsView *view, int64_t time_ns)
@@ -129,8 +132,7 @@ ls_view_set_mode(LsView *view, const LsModel *model, LsViewMode mode)
 {
     view->mode = mode;
     view->scroll_y = 0;
-    if (mode == LS_VIEW_RANKS)
-        view->fold = ls_view_find_fold(view, model);
+    ls_view_fit(view, model);
 }
 
 void
@@ -140,15 +142,38 @@ ls_view_fold_rank(LsView *view, uint32_t rank, LsFold fold)
         view->folds[rank] = (uint8_t)fold;
 }
 
+static double
+find_height(const LsModel *model, const LsView *view)
+{
+    g_autoptr(LsTensorLanes) lanes =
+        view->mode == LS_VIEW_TENSORS ? ls_tensor_lanes_new(model, view) : NULL;
+    g_autoptr(GArray) rows = ls_rows_new(model, view, lanes);
+    return ls_rows_get_height(rows);
+}
+
+void
+ls_view_fit(LsView *view, const LsModel *model)
+{
+    view->stretch = 1;
+    view->fold = ls_view_find_fold(view, model);
+    double height = find_height(model, view), least = 1;
+    if (height <= 0)
+        return;
+    if (view->fold == LS_FOLD_BAND && view->mode == LS_VIEW_RANKS)
+        least = MIN_BAND;
+    view->stretch = CLAMP(view->height / height, least, MAX_STRETCH[view->fold]);
+    while (view->stretch > least && find_height(model, view) > view->height)
+        view->stretch = MAX(view->stretch - 0.05, least);
+}
+
 LsFold
 ls_view_find_fold(const LsView *view, const LsModel *model)
 {
     LsView asked = *view; /* shares the arrays: only read */
-    asked.mode = LS_VIEW_RANKS;
+    asked.stretch = 1;
     for (int fold = LS_FOLD_OPEN; fold < LS_FOLD_BAND; fold++) {
         asked.fold = (LsFold)fold;
-        g_autoptr(GArray) rows = ls_rows_new(model, &asked, NULL);
-        if (ls_rows_get_height(rows) <= view->height)
+        if (find_height(model, &asked) <= view->height)
             return asked.fold;
     }
     return LS_FOLD_BAND;
@@ -180,35 +205,50 @@ find_tensor_rank(const LsModel *model)
     return best;
 }
 
-/* Whether there is something to show by rank: any row but tensors' own. */
+/* Whether only tensors were recorded, as in a timeline of Horovod or of its descendants. */
 static bool
-has_rank_rows(const LsModel *model)
+has_tensors_alone(const LsModel *model)
 {
+    bool tensors = model->n_uses > 0;
     for (size_t t = 0; t < model->n_tracks; t++) {
         LsTrackKind kind = model->tracks[t].kind;
+        tensors |= kind == LS_TRACK_TENSOR;
         if (kind == LS_TRACK_PHASES || kind == LS_TRACK_STREAM || kind == LS_TRACK_STEPS)
-            return true;
+            return false;
     }
-    return model->n_rank_steps > 0 || model->n_uses == 0;
+    return tensors && model->n_rank_steps == 0;
 }
 
 static void
 choose_mode(LsView *view, const LsModel *model)
 {
-    if (!has_rank_rows(model)) {
-        view->mode = LS_VIEW_TENSORS;
+    if (has_tensors_alone(model)) {
+        ls_view_set_mode(view, model, LS_VIEW_TENSORS);
         return;
     }
     ls_view_set_mode(view, model, LS_VIEW_RANKS);
-    g_autoptr(GArray) rows = ls_rows_new(model, view, NULL);
-    if (ls_rows_get_height(rows) > 4 * view->height)
-        view->mode = LS_VIEW_OVERVIEW;
+    if (find_height(model, view) > view->height)
+        ls_view_set_mode(view, model, LS_VIEW_OVERVIEW);
+}
+
+/* One round of the tensors; where they do not come round, from the first to the last of them. */
+static void
+show_round(LsView *view, const LsModel *model)
+{
+    int64_t start, end;
+    if (!ls_model_find_round(model, view->tensor_rank, &start, &end) &&
+        !ls_model_find_extent(model, view->tensor_rank, &start, &end))
+        return;
+    ls_view_show(view, start, end, 0.04);
+    view->order_start_ns = start;
+    view->order_end_ns = end;
+    ls_view_fit(view, model);
 }
 
 void
 ls_view_init(LsView *view, const LsModel *model, double width, double height, int scale)
 {
-    *view = (LsView){.step = -1, .selected.kind = LS_PICK_NONE};
+    *view = (LsView){.step = -1, .stretch = 1, .selected.kind = LS_PICK_NONE};
     ls_view_set_size(view, width, height, scale);
     view->n_ranks = (uint32_t)model->n_ranks;
     view->order = g_new(uint32_t, MAX(model->n_ranks, 1));
@@ -223,6 +263,8 @@ ls_view_init(LsView *view, const LsModel *model, double width, double height, in
     ls_view_show_all(view, model);
     ls_view_show_step(view, model, ls_model_find_slowest_step(model));
     choose_mode(view, model);
+    if (model->n_steps == 0 && view->mode == LS_VIEW_TENSORS)
+        show_round(view, model);
 }
 
 void

@@ -56,6 +56,7 @@ typedef struct LsView {
     int scale;
     double scroll_y;
     LsFold fold;
+    double stretch; /* of bars' heights: few ranks use the room that there is, many share it */
     LsColourBy colour_by;
     uint32_t n_ranks;
     uint32_t *order;      /* n_ranks: rank indices from top to bottom */
@@ -86,6 +87,8 @@ void ls_view_zoom(LsView *view, const LsModel *model, double factor, double x);
 void ls_view_pan(LsView *view, const LsModel *model, double dx);
 /* Vertically, kept within the content of the given height (LsScene.content_height). */
 void ls_view_scroll(LsView *view, double dy, double content_height);
+/* Folding and stretch with which the rows of the mode fill the height best. */
+void ls_view_fit(LsView *view, const LsModel *model);
 /* The least folding with which the shown ranks fit the height; LS_FOLD_BAND if none does. */
 LsFold ls_view_find_fold(const LsView *view, const LsModel *model);
 void ls_view_fold_rank(LsView *view, uint32_t rank, LsFold fold);

@@ -5,6 +5,7 @@
  */
 #include <glib.h>
 #include <math.h>
+#include <string.h>
 
 #include "ui/draw/painter.h"
 
@@ -15,20 +16,28 @@ draw_head(LsPainter *painter, cairo_t *cr, const LsRow *row, double y, double wi
     LsText *text = painter->text;
     double note = 0;
     bool small = row->kind == LS_ROW_BAND || row->height < 18;
-    LsFont font = small ? LS_FONT_LABEL : LS_FONT_RANK;
+    LsFont font = small ? LS_FONT_STRONG : LS_FONT_RANK;
     if (row->note) {
         note = ls_text_draw(text, cr, LS_FONT_LABEL, LS_ALIGN_RIGHT, width - 9, y, width * 0.6,
                             row->alarm ? theme->alarm : theme->text_soft, row->note);
     }
-    ls_text_draw(text, cr, font, LS_ALIGN_LEFT, 13, y, width - note - 30,
-                 row->greyed ? theme->text_faint : theme->text, row->label);
+    /* The number stands out, what follows (host and device) does not. */
+    LsColour colour = row->greyed ? theme->text_faint : theme->text;
+    const char *rest = row->kind == LS_ROW_GROUP ? NULL : strchr(row->label, ' ');
+    g_autofree char *number = rest ? g_strndup(row->label, (size_t)(rest - row->label)) : NULL;
+    double x = 13, room = width - note - 30;
+    x +=
+        ls_text_draw(text, cr, font, LS_ALIGN_LEFT, x, y, room, colour, rest ? number : row->label);
+    if (rest)
+        ls_text_draw(text, cr, LS_FONT_LABEL, LS_ALIGN_LEFT, x + 6, y, room - x + 7, colour,
+                     rest + 1);
 }
 
 static void
 draw_header(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRow *row, double width)
 {
     const LsTheme *theme = painter->theme;
-    double y = row->y - scene->view.scroll_y + row->height / 2;
+    double y = MAX(row->y - scene->view.scroll_y + row->height / 2, MIN(row->height, 7));
     bool faint = row->kind == LS_ROW_BAND || row->kind == LS_ROW_CYCLES ||
                  row->kind == LS_ROW_COUNTER || row->kind == LS_ROW_READY;
     if (row->kind == LS_ROW_RANK || row->kind == LS_ROW_GROUP ||
@@ -36,11 +45,32 @@ draw_header(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRow *
         draw_head(painter, cr, row, row->kind == LS_ROW_BAND ? y : y + 1, width);
         return;
     }
-    if (row->height < 11)
+    if (row->height < 11 && row->kind != LS_ROW_TENSOR)
         return;
     double x = row->kind == LS_ROW_READY ? 34 : 26;
+    if (row->kind == LS_ROW_TENSOR) {
+        ls_text_draw_tail(painter->text, cr, LS_FONT_LABEL, x, y, width - x - 8, theme->text_soft,
+                          row->label);
+        return;
+    }
     ls_text_draw(painter->text, cr, faint ? LS_FONT_SMALL : LS_FONT_LABEL, LS_ALIGN_LEFT, x, y,
                  width - x - 8, faint ? theme->text_faint : theme->text_soft, row->label);
+}
+
+/* Whether a label of its height finds room between those of its neighbours: of lines that are lower
+ * than text every n-th is named, and those with an alarm before all others. */
+static bool
+is_named(const LsScene *scene, size_t index)
+{
+    const LsRow *rows = (const LsRow *)(void *)scene->rows->data, *row = &rows[index];
+    if (row->height >= 12 || row->alarm)
+        return true;
+    size_t apart = (size_t)ceil(12 / row->height);
+    for (size_t i = index >= apart ? index - apart + 1 : 0;
+         i < MIN(index + apart, scene->rows->len); i++)
+        if (rows[i].alarm)
+            return false;
+    return index % apart == 0;
 }
 
 void
@@ -51,15 +81,21 @@ ls_draw_headers(LsPainter *painter, cairo_t *cr, const LsScene *scene, double wi
     cairo_save(cr);
     cairo_rectangle(cr, 0, 0, width, height);
     cairo_clip(cr);
+    if (scene->view.mode == LS_VIEW_OVERVIEW) { /* the grid has its own axis */
+        ls_fill_rect(cr, 0, 0, width, height, theme->surface);
+        cairo_restore(cr);
+        return;
+    }
     ls_fill_rect(cr, 0, 0, width, height, theme->header);
     for (guint i = 0; i < scene->rows->len; i++) {
         const LsRow *row = &g_array_index(scene->rows, LsRow, i);
         double y = row->y - scene->view.scroll_y;
         if (y >= height || y + row->height <= 0)
             continue;
-        if (row->first && i > 0)
+        if (ls_row_has_line(scene, i))
             ls_fill_rect(cr, 0, round(y) - 2, width, 1, theme->line);
-        draw_header(painter, cr, scene, row, width);
+        if ((row->kind != LS_ROW_BAND && row->kind != LS_ROW_TENSOR) || is_named(scene, i))
+            draw_header(painter, cr, scene, row, width);
     }
     ls_fill_rect(cr, width - 1, 0, 1, height, theme->line);
     cairo_restore(cr);
@@ -79,6 +115,8 @@ ls_draw_ruler(LsPainter *painter, cairo_t *cr, const LsScene *scene, double heig
     for (guint i = 0; i < scene->ruler->len; i++) {
         const LsRulerTick *tick = &g_array_index(scene->ruler, LsRulerTick, i);
         ls_fill_rect(cr, tick->at, 4, 1, height - 4, theme->grid);
+        if (tick->at + 7 + ls_text_get_width(painter->text, LS_FONT_LABEL, tick->label) > width)
+            continue;
         ls_text_draw(painter->text, cr, LS_FONT_LABEL, LS_ALIGN_LEFT, tick->at + 5, height / 2 + 1,
                      200, theme->text_soft, tick->label);
     }

@@ -51,8 +51,9 @@ ls_draw_points(LsPainter *painter, cairo_t *cr, const LsScene *scene)
         const LsPoint *point = &g_array_index(scene->points, LsPoint, i);
         double y0, y1, x = (double)point->x / scene->view.scale;
         ls_row_get_bar(scene, get_row(scene, point->row), &y0, &y1);
-        double high = y1 - (y1 - y0) * (double)point->high,
-               low = y1 - (y1 - y0) * (double)point->low;
+        double room = y1 - y0 - 1;
+        double high = y1 - 0.5 - room * (double)point->high;
+        double low = y1 - 0.5 - room * (double)point->low;
         if (point->gap)
             cairo_move_to(cr, x, high);
         else

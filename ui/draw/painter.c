@@ -93,6 +93,15 @@ ls_fill_hatched(const LsPainter *painter, cairo_t *cr, const LsBox *box)
     cairo_restore(cr);
 }
 
+bool
+ls_row_has_line(const LsScene *scene, size_t row)
+{
+    const LsRow *rows = (const LsRow *)(void *)scene->rows->data;
+    if (row == 0 || !rows[row].first)
+        return false;
+    return !rows[row - 1].first || (row + 1 < scene->rows->len && !rows[row + 1].first);
+}
+
 void
 ls_row_get_bar(const LsScene *scene, const LsRow *row, double *ret_y0, double *ret_y1)
 {
@@ -103,7 +112,7 @@ ls_row_get_bar(const LsScene *scene, const LsRow *row, double *ret_y0, double *r
         below = 3;
         break;
     case LS_ROW_BAND:
-        above = below = 3;
+        above = below = row->height < 12 ? 1 : 3;
         break;
     case LS_ROW_SPANS:
     case LS_ROW_COMMUNICATION:

@@ -29,6 +29,8 @@ void ls_fill_rect(cairo_t *cr, double x, double y, double width, double height, 
 /* Diagonal strokes over the box on the surface's colour: never filled. */
 void ls_fill_hatched(const LsPainter *painter, cairo_t *cr, const LsBox *box);
 
+/* Whether a line is drawn over the row: a rank or group of more than one row begins or ended. */
+bool ls_row_has_line(const LsScene *scene, size_t row);
 /* The bars of a row stand between these. */
 void ls_row_get_bar(const LsScene *scene, const LsRow *row, double *ret_y0, double *ret_y1);
 LsBox ls_item_get_box(const LsScene *scene, const LsRow *row, const LsItem *item);

@@ -24,7 +24,7 @@ ls_picture_place(const LsPicture *picture, const LsModel *model, LsPlaces *ret_p
     double foot = picture->n_lines > 0 ? 14 + 19.0 * (double)picture->n_lines : 0;
     size_t n_steps;
     ls_model_get_steps(model, &n_steps);
-    double steps = n_steps > 1 ? LS_DRAW_STEPS_HEIGHT : 0;
+    double steps = n_steps > 1 ? LS_DRAW_STEPS_HEIGHT : LS_DRAW_MINIMAP_HEIGHT;
     double y = LS_DRAW_TITLE_HEIGHT;
     p.title = (LsRect){0, 0, width, y};
     p.steps = (LsRect){left, y, main, steps};
@@ -74,16 +74,18 @@ draw_corner(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRect 
 {
     const LsTheme *theme = painter->theme;
     double steps = rect->height - LS_DRAW_RULER_HEIGHT;
-    ls_fill_rect(cr, 0, 0, rect->width, rect->height, theme->header);
+    bool overview = scene->view.mode == LS_VIEW_OVERVIEW;
+    ls_fill_rect(cr, 0, 0, rect->width, rect->height, overview ? theme->surface : theme->header);
     if (steps > 0) {
         ls_text_draw(painter->text, cr, LS_FONT_LABEL, LS_ALIGN_LEFT, 16, steps / 2, rect->width,
-                     theme->text_soft, scene->steps_label);
+                     theme->text_soft,
+                     scene->step_bars->len > 1 ? scene->steps_label : "whole recording");
         ls_fill_rect(cr, 0, steps - 1, rect->width, 1, theme->line);
     }
-    if (scene->view.mode != LS_VIEW_OVERVIEW)
-        ls_text_draw(painter->text, cr, LS_FONT_LABEL, LS_ALIGN_LEFT, 16,
-                     steps + LS_DRAW_RULER_HEIGHT / 2.0, rect->width, theme->text,
-                     scene->ruler_label);
+    if (overview)
+        return;
+    ls_text_draw(painter->text, cr, LS_FONT_LABEL, LS_ALIGN_LEFT, 16,
+                 steps + LS_DRAW_RULER_HEIGHT / 2.0, rect->width, theme->text, scene->ruler_label);
     ls_fill_rect(cr, 0, rect->height - 1, rect->width, 1, theme->line);
     ls_fill_rect(cr, rect->width - 1, 0, 1, rect->height, theme->line);
 }
@@ -98,8 +100,10 @@ ls_picture_draw(LsPainter *painter, cairo_t *cr, const LsPicture *picture, const
     draw_title(painter, cr, picture, scene, &p.title);
     cairo_restore(cr);
     begin(cr, &p.steps);
-    if (p.steps.height > 0)
+    if (scene->step_bars->len > 1)
         ls_draw_step_bars(painter, cr, scene, p.steps.width, p.steps.height);
+    else
+        ls_draw_minimap(painter, cr, scene, p.steps.width, p.steps.height);
     cairo_restore(cr);
     begin(cr, &p.corner);
     draw_corner(painter, cr, scene, &p.corner);
@@ -113,8 +117,10 @@ ls_picture_draw(LsPainter *painter, cairo_t *cr, const LsPicture *picture, const
     begin(cr, &p.timeline);
     ls_draw_timeline(painter, cr, scene);
     cairo_restore(cr);
-    ls_fill_rect(cr, 0, p.legend.y, p.headers.width, p.legend.height, painter->theme->header);
-    ls_fill_rect(cr, p.headers.width - 1, p.legend.y, 1, p.legend.height, painter->theme->line);
+    if (scene->view.mode != LS_VIEW_OVERVIEW) {
+        ls_fill_rect(cr, 0, p.legend.y, p.headers.width, p.legend.height, painter->theme->header);
+        ls_fill_rect(cr, p.headers.width - 1, p.legend.y, 1, p.legend.height, painter->theme->line);
+    }
     begin(cr, &p.legend);
     ls_draw_legend(painter, cr, scene, p.legend.width, p.legend.height);
     cairo_restore(cr);

@@ -177,6 +177,15 @@ show_glyphs(cairo_t *cr, const Shaped *shaped, double x, double baseline, double
     return at;
 }
 
+static int
+count_glyphs(const Shaped *shaped)
+{
+    int n = 0;
+    for (guint r = 0; r < shaped->runs->len; r++)
+        n += g_array_index(shaped->runs, Run, r).glyphs->num_glyphs;
+    return n;
+}
+
 double
 ls_text_draw(LsText *text, cairo_t *cr, LsFont font, LsAlign align, double x, double y,
              double width, LsColour colour, const char *string)
@@ -190,7 +199,7 @@ ls_text_draw(LsText *text, cairo_t *cr, LsFont font, LsAlign align, double x, do
         dots = text->dots[font];
         room = width - dots->width;
         double kept = show_glyphs(cr, shaped, 0, 0, room, true, &n);
-        if (n < 3)
+        if (n < 3 || (n < 8 && n * 2 < count_glyphs(shaped)))
             return 0;
         drawn = kept + dots->width;
     }
@@ -204,6 +213,23 @@ ls_text_draw(LsText *text, cairo_t *cr, LsFont font, LsAlign align, double x, do
     if (dots)
         show_glyphs(cr, dots, x + kept, baseline, dots->width, false, &n);
     return drawn;
+}
+
+double
+ls_text_draw_tail(LsText *text, cairo_t *cr, LsFont font, double x, double y, double width,
+                  LsColour colour, const char *string)
+{
+    double all = ls_text_get_width(text, font, string);
+    if (all <= width)
+        return ls_text_draw(text, cr, font, LS_ALIGN_LEFT, x, y, width, colour, string);
+    g_autofree char *valid = g_utf8_make_valid(string, -1);
+    glong n = g_utf8_strlen(valid, -1), cut = (glong)((all - width) / all * (double)n) + 1;
+    for (; cut < n; cut++) {
+        g_autofree char *tail = g_strconcat("…", g_utf8_offset_to_pointer(valid, cut), NULL);
+        if (ls_text_get_width(text, font, tail) <= width)
+            return ls_text_draw(text, cr, font, LS_ALIGN_LEFT, x, y, width, colour, tail);
+    }
+    return 0;
 }
 
 double

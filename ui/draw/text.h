@@ -33,6 +33,10 @@ double ls_text_get_width(LsText *text, LsFont font, const char *string);
  * width drawn. */
 double ls_text_draw(LsText *text, cairo_t *cr, LsFont font, LsAlign align, double x, double y,
                     double width, LsColour colour, const char *string);
+/* The same from the left, but what does not fit is cut at its beginning: long names differ at their
+ * end. */
+double ls_text_draw_tail(LsText *text, cairo_t *cr, LsFont font, double x, double y, double width,
+                         LsColour colour, const char *string);
 /* A paragraph broken at words; returns the height. cr NULL: only measured. */
 double ls_text_draw_wrapped(LsText *text, cairo_t *cr, LsFont font, double x, double y,
                             double width, LsColour colour, const char *string);

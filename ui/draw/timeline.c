@@ -58,7 +58,7 @@ draw_separators(LsPainter *painter, cairo_t *cr, const LsScene *scene)
 {
     for (guint i = 1; i < scene->rows->len; i++) {
         const LsRow *row = &g_array_index(scene->rows, LsRow, i);
-        if (row->first && is_in_sight(scene, row))
+        if (ls_row_has_line(scene, i) && is_in_sight(scene, row))
             cairo_rectangle(cr, 0, round(row->y - scene->view.scroll_y) - 2, scene->view.width, 1);
     }
     ls_set_colour(cr, painter->theme->line);
@@ -123,9 +123,12 @@ draw_label(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsItem *
     double room = box->x1 - box->x0 - 9, y = (box->y0 + box->y1) / 2;
     if (!*string || box->y1 - box->y0 < 9 || room < 8)
         return;
-    if (item->form == LS_FORM_HATCHED) { /* text on strokes is not read: a plate under it */
-        double width = MIN(ls_text_get_width(painter->text, font, string), room);
-        ls_fill_rect(cr, box->x0 + 3, box->y0 + 2, width + 5, box->y1 - box->y0 - 4,
+    if (item->form == LS_FORM_HATCHED) {
+        /* Text on strokes is not read: a plate under it, if enough of the strokes is left. */
+        double width = ls_text_get_width(painter->text, font, string);
+        if (width + 40 > room)
+            return;
+        ls_fill_rect(cr, box->x0 + 3, box->y0, width + 5, box->y1 - box->y0,
                      painter->theme->surface);
     }
     ls_text_draw(painter->text, cr, font, LS_ALIGN_LEFT, box->x0 + 5, y, room,
@@ -146,7 +149,7 @@ draw_item_edges(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsR
         draw_label(painter, cr, scene, item, &box);
 }
 
-/* One frame around all pieces of what is selected that touch. */
+/* One frame around the pieces of what is selected: those that touch, or a tensor's whole life. */
 static void
 draw_selection(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRow *row)
 {
@@ -156,9 +159,11 @@ draw_selection(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRo
             continue;
         LsBox box = ls_item_get_box(scene, row, &items[i]);
         while (i + 1 < row->n_items && (items[i + 1].flags & LS_ITEM_SELECTED) &&
-               items[i + 1].x0 <= items[i].x1 && items[i + 1].ref == items[i].ref) {
-            i++;
-            box.x1 = ls_item_get_box(scene, row, &items[i]).x1;
+               (row->kind == LS_ROW_TENSOR ||
+                (items[i + 1].x0 <= items[i].x1 && items[i + 1].ref == items[i].ref))) {
+            LsBox next = ls_item_get_box(scene, row, &items[++i]);
+            box.x0 = MIN(box.x0, next.x0);
+            box.x1 = MAX(box.x1, next.x1);
         }
         box = (LsBox){box.x0 - 2, box.x1 + 2, box.y0 - 2, box.y1 + 2};
         stroke_box(cr, &box, 2, painter->theme->selection);
