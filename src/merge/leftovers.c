@@ -100,3 +100,18 @@ ls_leftovers_join(const char *bytes, size_t length, const LsLeftoverRest *rest)
     g_byte_array_append(joined, rest->chunks->data, rest->chunks->len);
     return joined;
 }
+
+/* The recorder names its rings at the beginning and says at the end how it ended. */
+void
+ls_leftovers_check_closed(LsProcess *process)
+{
+    const char *rings = g_hash_table_lookup(process->facts, "recorder.rings");
+
+    if (rings == NULL || g_hash_table_contains(process->facts, "recorder.end"))
+        return;
+    ls_process_add_finding(
+        process, LS_WARNING, -1,
+        "The trace was not closed: the process was killed or still runs, and what "
+        "it had not written yet is missing; rings left on host %s: %s.",
+        process->rank.host != NULL ? process->rank.host : "?", rings);
+}

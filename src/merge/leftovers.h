@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "trace/process.h"
+
 /* The rest of one process. */
 typedef struct LsLeftoverRest {
     char *path; /* the trace file that it continues, or the rings where there is none */
@@ -27,3 +29,7 @@ void ls_leftovers_read(const char *folder, GPtrArray *rests);
 
 /* The file's bytes up to where the rest begins, and the rest. */
 GByteArray *ls_leftovers_join(const char *bytes, size_t length, const LsLeftoverRest *rest);
+
+/* A finding if its recorder did not close the process's trace and nothing was read from its rings
+ * either. */
+void ls_leftovers_check_closed(LsProcess *process);

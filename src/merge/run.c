@@ -207,6 +207,8 @@ make_trace(Run *run, const char *const *paths, size_t n_paths, LsProgress *progr
     add_file_findings(run);
     ls_progress_set(progress, "Aligning clocks", 0.7);
     ls_identity_find_ranks(run->processes);
+    for (guint i = 0; i < run->processes->len; i++)
+        ls_leftovers_check_closed(g_ptr_array_index(run->processes, i));
     align(run);
     ls_identity_find_lives(run->processes);
     ls_identity_check_world(run->processes, run->builder);

@@ -112,10 +112,40 @@ test_killed(void)
     remove_folder(rings);
 }
 
+/* The rings are gone, or on another host: what the file has is there, and what is missing is said.
+ */
+static void
+test_rings_elsewhere(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("lockstep-run-XXXXXX", NULL);
+    g_autofree char *rings = g_dir_make_tmp("lockstep-shm-XXXXXX", NULL);
+    g_autoptr(LsTrace) trace = NULL;
+    g_autoptr(GError) error = NULL;
+    const char *paths[] = {folder};
+    const LsFinding *findings;
+    bool said = false;
+    size_t n;
+
+    g_setenv("LOCKSTEP_SHM_DIR", rings, TRUE);
+    record_and_die(folder);
+    remove_folder(rings);
+    trace = ls_run_load(paths, 1, NULL, NULL, &error);
+    g_assert_no_error(error);
+    ls_trace_get_steps(trace, &n);
+    g_assert_cmpuint(n, >, STEPS / 2);
+    findings = ls_trace_get_findings(trace, &n);
+    for (size_t i = 0; i < n; i++)
+        said |= strstr(findings[i].text, "The trace was not closed") != NULL &&
+                strstr(findings[i].text, rings) != NULL && findings[i].rank == 0;
+    g_assert_true(said);
+    remove_folder(folder);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/merge/leftovers/killed-process-is-whole", test_killed);
+    g_test_add_func("/merge/leftovers/rings-elsewhere-are-named", test_rings_elsewhere);
     return g_test_run();
 }
