@@ -48,33 +48,31 @@ ls_setting_name(LsSettingId id)
     return rows[id].name;
 }
 
-/* Digits with at most one point, times unit, fractions of the last unit cut off. */
+/* Digits with at most one point, times unit; of the fraction nine digits count. */
 static bool
 parse_decimal(const char *text, const char *end, int64_t unit, int64_t *ret_value)
 {
-    int64_t value = 0, part = unit;
-    bool digits = false, fraction = false;
+    int64_t whole = 0, fraction = 0, scale = 1;
+    bool digits = false, point = false;
     for (; text < end; text++) {
-        if (*text == '.' && !fraction) {
-            fraction = true;
+        if (*text == '.' && !point) {
+            point = true;
             continue;
         }
         if (!isdigit((unsigned char)*text))
             return false;
-        int64_t digit = *text - '0';
         digits = true;
-        if (fraction) {
-            part /= 10;
-            digit *= part;
-        } else if (__builtin_mul_overflow(value, 10, &value) ||
-                   __builtin_mul_overflow(digit, unit, &digit)) {
-            return false;
+        if (!point) {
+            if (__builtin_mul_overflow(whole, 10, &whole) ||
+                __builtin_add_overflow(whole, *text - '0', &whole))
+                return false;
+        } else if (scale < 1000000000) {
+            fraction = fraction * 10 + (*text - '0');
+            scale *= 10;
         }
-        if (__builtin_add_overflow(value, digit, &value))
-            return false;
     }
-    *ret_value = value;
-    return digits;
+    return digits && !__builtin_mul_overflow(whole, unit, &whole) &&
+           !__builtin_add_overflow(whole, fraction * unit / scale, ret_value);
 }
 
 static bool

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tests/unit/reduce/test-settings.c: where a value comes from, what is refused, what must agree. */
+#include "reduce/failure.h"
+#include "reduce/settings.h"
+
+#include <glib.h>
+
+#include <string.h>
+
+static void
+clear_environment(void)
+{
+    static const char *const names[] = {"LOCKSTEP_CYCLE_TIME_MS", "HOROVOD_CYCLE_TIME",
+                                        "LOCKSTEP_FUSION_THRESHOLD_BYTES",
+                                        "HOROVOD_FUSION_THRESHOLD"};
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+        g_unsetenv(names[i]);
+}
+
+static LsSettings
+load(const char *text)
+{
+    LsSettings settings;
+    lockstep_status status = ls_settings_load(text, &settings);
+    if (status != LOCKSTEP_OK)
+        g_error("%s: %s", text, ls_failure_text());
+    return settings;
+}
+
+static void
+test_defaults(void)
+{
+    clear_environment();
+    LsSettings settings = load(NULL);
+    g_assert_cmpint(settings.numbers[LS_SETTING_CYCLE_TIME_MS], ==, 1000000);
+    g_assert_cmpint(settings.numbers[LS_SETTING_IDLE_TIME_MS], ==, 64000000);
+    g_assert_cmpint(settings.numbers[LS_SETTING_FUSION_THRESHOLD_BYTES], ==, 134217728);
+    g_assert_cmpint(settings.numbers[LS_SETTING_STALL_WARNING_S], ==, INT64_C(60000000000));
+    g_assert_cmpint(settings.numbers[LS_SETTING_STALL_LIMIT_S], ==, 0);
+    g_assert_cmpint(settings.numbers[LS_SETTING_CYCLE_START], ==, LS_CYCLE_EVENT);
+    g_assert_cmpint(settings.numbers[LS_SETTING_WATCHER], ==, LS_WATCHER_AUTO);
+    g_assert_cmpstr(settings.texts[LS_SETTING_CONTROL], ==, "coordinator");
+}
+
+static void
+test_precedence(void)
+{
+    clear_environment();
+    g_setenv("HOROVOD_CYCLE_TIME", "3.5", TRUE);
+    g_setenv("HOROVOD_FUSION_THRESHOLD", "1048576", TRUE);
+    g_assert_cmpint(load(NULL).numbers[LS_SETTING_CYCLE_TIME_MS], ==, 3500000);
+    g_assert_cmpint(load(NULL).numbers[LS_SETTING_FUSION_THRESHOLD_BYTES], ==, 1048576);
+    g_setenv("LOCKSTEP_CYCLE_TIME_MS", "", TRUE);
+    g_assert_cmpint(load(NULL).numbers[LS_SETTING_CYCLE_TIME_MS], ==, 3500000);
+    g_setenv("LOCKSTEP_CYCLE_TIME_MS", "0.25", TRUE);
+    g_assert_cmpint(load(NULL).numbers[LS_SETTING_CYCLE_TIME_MS], ==, 250000);
+    LsSettings settings = load("plane=self;;cycle_time_ms=7;");
+    g_assert_cmpint(settings.numbers[LS_SETTING_CYCLE_TIME_MS], ==, 7000000);
+    g_assert_cmpstr(settings.texts[LS_SETTING_PLANE], ==, "self");
+    clear_environment();
+}
+
+static void
+test_values(void)
+{
+    clear_environment();
+    g_assert_cmpint(load("fusion_threshold_bytes=64M").numbers[LS_SETTING_FUSION_THRESHOLD_BYTES],
+                    ==, 64 << 20);
+    g_assert_cmpint(load("fusion_threshold_bytes=1.5k").numbers[LS_SETTING_FUSION_THRESHOLD_BYTES],
+                    ==, 1536);
+    g_assert_cmpint(load("cycle_time_ms=0").numbers[LS_SETTING_CYCLE_TIME_MS], ==, 0);
+    g_assert_cmpint(load("cycle_time_ms=.000001").numbers[LS_SETTING_CYCLE_TIME_MS], ==, 1);
+    g_assert_cmpint(load("cycle_time_ms=0.0000019").numbers[LS_SETTING_CYCLE_TIME_MS], ==, 1);
+    g_assert_cmpint(load("cycle_start=clock").numbers[LS_SETTING_CYCLE_START], ==, LS_CYCLE_CLOCK);
+    g_assert_cmpint(load("watcher=off").numbers[LS_SETTING_WATCHER], ==, LS_WATCHER_OFF);
+}
+
+static void
+test_refusals(void)
+{
+    static const struct {
+        const char *text, *part;
+    } cases[] = {
+        {"cycle_time_ms=fast",
+         "setting cycle_time_ms: 'fast' from the options is not milliseconds"},
+        {"cycle_time_ms=", "cycle_time_ms: ''"},
+        {"cycle_time_ms=-1", "cycle_time_ms: '-1'"},
+        {"cycle_time_ms=1.2.3", "'1.2.3'"},
+        {"cycle_time_ms=99999999999999999999", "cycle_time_ms"},
+        {"fusion_threshold_bytes=1.5", "is not bytes"},
+        {"fusion_threshold_bytes=M", "'M'"},
+        {"cycle_start=even", "is not one of event|clock"},
+        {"cycle_start=", "cycle_start"},
+        {"cycle_start=event|clock", "cycle_start"},
+        {"speed=9", "there is no setting 'speed'"},
+        {"cycle_time_ms", "name=value was expected"},
+        {"plane=a-word-that-is-much-too-long-to-be-the-name-of-any-plane-that-there-is", "plane"},
+    };
+    clear_environment();
+    for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+        LsSettings settings;
+        g_assert_cmpint(ls_settings_load(cases[i].text, &settings), ==, LOCKSTEP_ERR_SETTINGS);
+        if (strstr(ls_failure_text(), cases[i].part) == NULL)
+            g_error("%s: %s", cases[i].text, ls_failure_text());
+    }
+    g_setenv("LOCKSTEP_CYCLE_TIME_MS", "soon", TRUE);
+    LsSettings settings;
+    g_assert_cmpint(ls_settings_load(NULL, &settings), ==, LOCKSTEP_ERR_SETTINGS);
+    g_assert_nonnull(strstr(ls_failure_text(), "LOCKSTEP_CYCLE_TIME_MS"));
+    clear_environment();
+}
+
+static void
+test_digest(void)
+{
+    clear_environment();
+    LsSettings usual = load(NULL),
+               same = load("cycle_time_ms=1.000;fusion_threshold_bytes=131072K");
+    LsSettings time = load("cycle_time_ms=1.000001"), plane = load("plane=mpi");
+    LsSettings own = load("linger_ms=1;host=here");
+    g_assert_cmphex(ls_settings_digest(&usual), ==, ls_settings_digest(&same));
+    g_assert_cmphex(ls_settings_digest(&usual), ==, ls_settings_digest(&own));
+    g_assert_cmphex(ls_settings_digest(&usual), !=, ls_settings_digest(&time));
+    g_assert_cmphex(ls_settings_digest(&usual), !=, ls_settings_digest(&plane));
+    g_assert_cmpint(ls_settings_differ(&usual, &same), ==, LS_N_SETTINGS);
+    g_assert_cmpint(ls_settings_differ(&usual, &own), ==, LS_N_SETTINGS);
+    g_assert_cmpint(ls_settings_differ(&usual, &time), ==, LS_SETTING_CYCLE_TIME_MS);
+    g_assert_cmpint(ls_settings_differ(&usual, &plane), ==, LS_SETTING_PLANE);
+    g_assert_cmpstr(ls_setting_name(LS_SETTING_PLANE), ==, "plane");
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/reduce/settings/defaults", test_defaults);
+    g_test_add_func("/reduce/settings/precedence", test_precedence);
+    g_test_add_func("/reduce/settings/values", test_values);
+    g_test_add_func("/reduce/settings/refusals", test_refusals);
+    g_test_add_func("/reduce/settings/digest", test_digest);
+    return g_test_run();
+}
