@@ -47,7 +47,7 @@ def check_head(name, text):
         yield f'{name}:1: the first comment must say "{name}: what it offers"'
     if name.endswith('.c') and not name.startswith('tests/') and len(comment) < 55:
         yield f'{name}:1: the first comment must say what the file decides, and how'
-    if name.endswith('.md') and not re.match(r'#\s+\S', text):
+    if name.endswith('.md') and not re.match(r'(<!--.*?-->\s*)?#\s+\S', text):
         yield f'{name}:1: a page begins with a title'
 
 

@@ -107,6 +107,21 @@ TESTS = [
 ]
 
 
+def try_check(check, tables, log):
+    """None, or what is wrong. Times are given two more recordings: others use this machine too."""
+    for attempt in range(3 if check is check_waits else 1):
+        try:
+            if attempt > 0:
+                with tempfile.TemporaryDirectory() as folder:
+                    tables, log = record(pathlib.Path(folder))
+            check(tables, log)
+            return None
+        except (AssertionError, KeyError, TypeError) as fault:
+            text = f'{type(fault).__name__}: {fault}'
+            print(f'# recording {attempt + 1}: {text}')
+    return text
+
+
 def main():
     failed = 0
     print(f'1..{len(TESTS)}')
@@ -116,13 +131,10 @@ def main():
         except (AssertionError, OSError, ValueError, subprocess.SubprocessError) as fault:
             print(f'Bail out! {fault}')
             return 1
-        for number, (name, check) in enumerate(TESTS, 1):
-            try:
-                check(tables, log)
-                print(f'ok {number} {name}')
-            except (AssertionError, KeyError, TypeError) as fault:
-                failed += 1
-                print(f'not ok {number} {name}\n# {type(fault).__name__}: {fault}')
+    for number, (name, check) in enumerate(TESTS, 1):
+        fault = try_check(check, tables, log)
+        failed += fault is not None
+        print(f'not ok {number} {name}\n# {fault}' if fault else f'ok {number} {name}')
     return 1 if failed else 0
 
 
