@@ -46,8 +46,7 @@ get_doubt(const LsRank *rank)
 }
 
 static void
-find_last(const LsNegotiations *negotiations, LsOccurrence *occurrence, const LsUse *uses,
-          const LsRank *ranks)
+find_last(LsOccurrence *occurrence, const LsUse *uses, const LsRank *ranks)
 {
     size_t last = 0;
 
@@ -63,8 +62,7 @@ find_last(const LsNegotiations *negotiations, LsOccurrence *occurrence, const Ls
                              get_doubt(&ranks[use->rank]) + get_doubt(&ranks[late->rank]))
             return;
     }
-    if (occurrence->complete && occurrence->n > 1)
-        occurrence->last = (int)last;
+    occurrence->last = (int)last;
 }
 
 static void
@@ -90,7 +88,8 @@ measure(const LsNegotiations *negotiations, LsOccurrence *occurrence, const LsUs
             MAX(occurrence->last_ready_ns, MAX(use->submit_ns, use->gate_ns));
     }
     occurrence->complete = submitted == occurrence->n && submitted >= negotiations->n_submitting;
-    find_last(negotiations, occurrence, uses, ranks);
+    if (occurrence->complete && occurrence->n > 1)
+        find_last(occurrence, uses, ranks);
 }
 
 static void
