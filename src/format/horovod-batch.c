@@ -64,7 +64,7 @@ ls_batch_add(Horovod *horovod, Row *row, const char *operation, int64_t time_ns)
     bool fusable = ls_horovod_operation(operation) != LS_OPERATION_UNKNOWN;
     if (!batch || batch->sealed || !fusable || strcmp(batch->operation, operation) != 0)
         batch = horovod->newest = batch_new(horovod, operation, time_ns);
-    add_member(batch, row, row->use, 0);
+    add_member(batch, row, row->running, 0);
     batch->sealed = !fusable;
 }
 

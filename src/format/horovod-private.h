@@ -26,7 +26,8 @@ typedef struct Row {
     bool named;
     LsTrackBuilder *track; /* NULL until it has a span */
     GArray *stack;         /* OpenSpan */
-    uint32_t use;          /* of the writer, being negotiated or executed; LS_NONE */
+    uint32_t use;          /* of the writer, being negotiated or agreed, not begun; LS_NONE */
+    uint32_t running;      /* whose operation is under way */
     bool negotiating;      /* use has no agreement yet */
     uint32_t n_uses;
     GArray *ticks; /* TickUse of the negotiation at hand */

@@ -83,12 +83,12 @@ ls_row_begin(Horovod *horovod, Row *row, const char *name, int64_t time_ns, int6
         span.kind = SPAN_ACTIVITY;
         ls_batch_begin_activity(horovod, row, span.name, time_ns);
     } else if (!g_str_has_prefix(name, "ENQUEUE_")) {
-        uint8_t operation = ls_horovod_operation(name);
         span.kind = SPAN_OPERATION;
-        if (operation == LS_OPERATION_UNKNOWN && !row->negotiating && row->use != LS_NONE)
-            row->use = LS_NONE;
-        else if (operation != LS_OPERATION_UNKNOWN && row->use == LS_NONE)
-            begin_use(horovod, row, operation); /* negotiated before the file began */
+        if (row->use == LS_NONE && ls_horovod_operation(name) != LS_OPERATION_UNKNOWN)
+            begin_use(horovod, row,
+                      ls_horovod_operation(name)); /* negotiated before the file began */
+        row->running = row->use;
+        row->use = LS_NONE;
         row->negotiating = false;
         if (row->batch)
             ls_batch_end(horovod, row, time_ns, true);
@@ -120,14 +120,14 @@ find_begin(const Horovod *horovod, const Row *row, const char *name, int64_t tim
 static void
 end_operation(Horovod *horovod, Row *row, int64_t time_ns, const char *dtype, const char *shape)
 {
-    if (row->use != LS_NONE) {
-        LsUse *use = get_use(horovod->process, row->use);
+    if (row->running != LS_NONE) {
+        LsUse *use = get_use(horovod->process, row->running);
         use->done_ns = time_ns;
         if (shape)
             use->bytes = ls_horovod_bytes(dtype, shape, &use->dtype);
     }
     ls_batch_end(horovod, row, time_ns, false);
-    row->use = LS_NONE;
+    row->running = LS_NONE;
 }
 
 void
@@ -147,7 +147,7 @@ ls_row_end(Horovod *horovod, Row *row, const char *name, int64_t time_ns, int64_
         horovod->unordered++;
         time_ns = span.start_ns;
     }
-    uint32_t use = row->use;
+    uint32_t use = span.kind == SPAN_NEGOTIATION ? row->use : row->running;
     if (span.kind == SPAN_NEGOTIATION && row->negotiating)
         set_agreed(horovod, row, time_ns);
     else if (span.kind == SPAN_ACTIVITY)
@@ -217,7 +217,8 @@ ls_row_close(Horovod *horovod, Row *row)
     for (size_t i = row->stack->len; i > 0; i--) {
         const OpenSpan *span = &g_array_index(row->stack, OpenSpan, i - 1);
         ls_track_builder_add(ls_horovod_row_track(horovod, row), span->start_ns,
-                             MAX(span->start_ns, horovod->last_ns), span->name, row->use);
+                             MAX(span->start_ns, horovod->last_ns), span->name,
+                             span->kind == SPAN_NEGOTIATION ? row->use : row->running);
     }
     ls_batch_end(horovod, row, horovod->last_ns, true);
 }

@@ -125,7 +125,7 @@ get_row(Horovod *horovod, int64_t pid)
     row->stack = g_array_new(FALSE, TRUE, sizeof(OpenSpan));
     row->ticks = g_array_new(FALSE, TRUE, sizeof(TickUse));
     row->seen = g_array_new(FALSE, TRUE, sizeof(uint32_t));
-    row->use = LS_NONE;
+    row->use = row->running = LS_NONE;
     g_hash_table_insert(horovod->rows, g_memdup2(&pid, sizeof pid), row);
     g_ptr_array_add(horovod->in_order, row);
     return row;

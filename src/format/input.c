@@ -169,7 +169,7 @@ input_new(int fd, int64_t bytes)
     LsInput *input = g_new0(LsInput, 1);
     input->fd = fd;
     input->file_bytes = bytes;
-    input->capacity = WINDOW;
+    input->capacity = (size_t)CLAMP(bytes, 4096, WINDOW); /* of a small file no more than it needs */
     input->window = g_malloc(input->capacity);
     return input;
 }
