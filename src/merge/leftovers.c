@@ -70,33 +70,37 @@ ls_leftovers_read(const char *folder, GPtrArray *rests)
     ls_recover_read(folder, NULL, visit, &to);
 }
 
-/* Where the first chunk of that number or a later one begins. */
+/* How many bytes from `at` on belong together: a chunk, or what lies before the next one. */
 static size_t
-find_end(const char *bytes, size_t length, uint32_t sequence)
+measure_piece(const char *at, size_t left, LsChunkHeader *ret_header)
 {
-    size_t at = 0;
-    LsChunkHeader header;
+    static const char magic[] = {LS_CHUNK_MAGIC & 255, LS_CHUNK_MAGIC >> 8 & 255,
+                                 LS_CHUNK_MAGIC >> 16 & 255, LS_CHUNK_MAGIC >> 24};
+    const char *next;
 
-    while (length - at >= sizeof header) {
-        memcpy(&header, bytes + at, sizeof header);
-        if (header.magic != LS_CHUNK_MAGIC || header.header_bytes < sizeof header ||
-            header.sequence >= sequence)
-            return at;
-        if (length - at < (size_t)header.header_bytes + header.payload_bytes)
-            return at;
-        at += (size_t)header.header_bytes + header.payload_bytes;
-    }
-    return at;
+    memset(ret_header, 0, sizeof *ret_header);
+    memcpy(ret_header, at, MIN(left, sizeof *ret_header));
+    if (ret_header->magic == LS_CHUNK_MAGIC)
+        return MIN(left,
+                   MAX((size_t)ret_header->header_bytes + ret_header->payload_bytes, sizeof magic));
+    next = memmem(at + 1, left - 1, magic, sizeof magic);
+    return next != NULL ? (size_t)(next - at) : left;
 }
 
+/* Zeros and damage stay, for the reader to judge. */
 GByteArray *
 ls_leftovers_join(const char *bytes, size_t length, const LsLeftoverRest *rest)
 {
     GByteArray *joined = g_byte_array_new();
 
-    if (length > 0)
-        g_byte_array_append(joined, (const guint8 *)bytes,
-                            (guint)find_end(bytes, length, rest->sequence));
+    for (size_t at = 0; at < length;) {
+        LsChunkHeader header;
+        size_t n = measure_piece(bytes + at, length - at, &header);
+
+        if (header.magic != LS_CHUNK_MAGIC || header.sequence < rest->sequence)
+            g_byte_array_append(joined, (const guint8 *)bytes + at, (guint)n);
+        at += n;
+    }
     g_byte_array_append(joined, rest->chunks->data, rest->chunks->len);
     return joined;
 }

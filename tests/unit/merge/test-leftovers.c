@@ -2,8 +2,10 @@
  * A process records steps and is killed: a reader finds them all, and writes nothing. */
 #include "merge/run.h"
 
+#include "capture/format.h"
 #include "capture/lockstep-mark.h"
 #include "capture/recorder.h"
+#include "merge/leftovers.h"
 
 #include <glib/gstdio.h>
 #include <signal.h>
@@ -141,10 +143,54 @@ test_rings_elsewhere(void)
     remove_folder(folder);
 }
 
+static void
+append_chunk(GByteArray *bytes, uint32_t sequence, const char *payload)
+{
+    LsChunkHeader header = {.magic = LS_CHUNK_MAGIC,
+                            .version = LS_FORMAT_VERSION,
+                            .header_bytes = sizeof header,
+                            .payload_bytes = (uint32_t)strlen(payload),
+                            .sequence = sequence};
+
+    g_byte_array_append(bytes, (const guint8 *)&header, sizeof header);
+    g_byte_array_append(bytes, (const guint8 *)payload, (guint)strlen(payload));
+}
+
+/* Chunks out of order, zeros between them, a torn one at the end: those of the rings are left out,
+ * and nothing else. */
+static void
+test_join(void)
+{
+    g_autoptr(GByteArray) file = g_byte_array_new(), expected = g_byte_array_new();
+    g_autoptr(GByteArray) chunks = g_byte_array_new(), joined = NULL;
+    LsLeftoverRest rest = {.sequence = 7, .chunks = chunks};
+    static const guint8 zeros[192];
+
+    append_chunk(chunks, 7, "from the rings");
+    for (int i = 0; i < 2; i++) {
+        GByteArray *bytes = i ? expected : file;
+
+        append_chunk(bytes, 0, "the first");
+        g_byte_array_append(bytes, zeros, sizeof zeros);
+        append_chunk(bytes, 6, "newer");
+        if (i == 0)
+            append_chunk(bytes, 7, "not committed");
+        append_chunk(bytes, 3, "older, behind it");
+        if (i == 0) {
+            append_chunk(bytes, 8, "torn");
+            g_byte_array_set_size(bytes, bytes->len - 3);
+        }
+    }
+    append_chunk(expected, 7, "from the rings");
+    joined = ls_leftovers_join((const char *)file->data, file->len, &rest);
+    g_assert_cmpmem(joined->data, joined->len, expected->data, expected->len);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/merge/leftovers/only-what-the-rings-repeat-is-left-out", test_join);
     g_test_add_func("/merge/leftovers/killed-process-is-whole", test_killed);
     g_test_add_func("/merge/leftovers/rings-elsewhere-are-named", test_rings_elsewhere);
     return g_test_run();
