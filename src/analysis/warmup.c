@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define DEVIATIONS 3
+#define N_PATHS    4    /* idle, bypass, slow, mixed: 0 is idle */
 #define WARMUP_MAX 1000 /* looking at each costs a sort of all later ones */
 
 /* What one step number did, over all ranks. */
@@ -91,8 +92,8 @@ add_times_and_paths(const LsTrace *trace, const GArray *numbers, Trait *traits)
         Trait *trait =
             find_trait(trace, numbers, traits, cycles[i].rank, cycles[i].start_ns, &cursor);
 
-        if (trait != NULL)
-            trait->paths |= 1u << MIN(cycles[i].path, 31u);
+        if (trait != NULL && cycles[i].path > 0 && cycles[i].path < N_PATHS)
+            trait->paths |= 1u << cycles[i].path;
     }
 }
 
@@ -133,21 +134,36 @@ add_firsts(const LsTrace *trace, const GArray *numbers, Trait *traits)
             }
 }
 
+/* Whether each path of the step is one that at least half of the later ones take. */
+static bool
+has_usual_paths(const Trait *traits, size_t step, size_t n)
+{
+    for (unsigned path = 0; path < N_PATHS; path++) {
+        size_t users = 0;
+
+        if (!(traits[step].paths & 1u << path))
+            continue;
+        for (size_t i = step + 1; i < n; i++)
+            users += (traits[i].paths >> path) & 1u;
+        if (2 * users < n - step - 1)
+            return false;
+    }
+    return true;
+}
+
 static bool
 is_settled(const Trait *traits, size_t step, size_t n, int64_t *scratch)
 {
     size_t n_later = n - step - 1;
-    unsigned later_paths = 0;
     int64_t median_ns;
 
-    for (size_t i = 0; i < n_later; i++) {
-        later_paths |= traits[step + 1 + i].paths;
+    if (traits[step].first || !has_usual_paths(traits, step, n))
+        return false;
+    for (size_t i = 0; i < n_later; i++)
         scratch[i] = traits[step + 1 + i].time_ns;
-    }
     median_ns = ls_stats_median(scratch, n_later);
-    return !traits[step].first && (traits[step].paths & ~later_paths) == 0 &&
-           ABS(traits[step].time_ns - median_ns) <=
-               DEVIATIONS * ls_stats_deviation(scratch, n_later, median_ns);
+    return ABS(traits[step].time_ns - median_ns) <=
+           DEVIATIONS * ls_stats_deviation(scratch, n_later, median_ns);
 }
 
 size_t

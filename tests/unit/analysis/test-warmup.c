@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where warm-up ends, by each part of its rule. */
+#include "analysis/warmup.h"
+
+#include "tests/unit/sample-trace.h"
+
+#define STEPS 20
+
+typedef struct Case {
+    const char *what;
+    int64_t first_ns[4];      /* times of the first steps; the others take 100 to 104 */
+    int slow_path_until;      /* steps before it take a path of their own */
+    int64_t new_communicator; /* step that first uses one; -1: none */
+    int cut;                  /* step that is cut; -1: none */
+    size_t warmup;
+} Case;
+
+static LsTrace *
+make_trace(const Case *one)
+{
+    LsProcess *process = sample_process(0, 1, "gpu01");
+    int64_t now_ns = 1000;
+
+    sample_call(process, 0, 8, 10, 20); /* the first communicator is made before the steps */
+    for (int step = 0; step < STEPS; step++) {
+        int64_t step_ns = step < 4 ? one->first_ns[step] : 100 + step % 5;
+        LsCycle cycle = {.number = step,
+                         .path = step < one->slow_path_until ? 2 : 1,
+                         .start_ns = now_ns + 1,
+                         .end_ns = now_ns + 2};
+        uint32_t call = sample_call(process, step + 1, 8, now_ns + 10, now_ns + 20);
+
+        if (step >= one->new_communicator && one->new_communicator >= 0)
+            g_array_index(process->calls, LsCall, call).communicator =
+                ls_strings_add(process->strings, "second");
+        g_array_append_val(process->cycles, cycle);
+        sample_step(process, step, now_ns, now_ns + step_ns);
+        g_array_index(process->steps, LsStep, step).cut = step == one->cut;
+        now_ns += step_ns;
+    }
+    return sample_freeze(&process, 1, 1);
+}
+
+static void
+test_rule(void)
+{
+    static const Case cases[] = {
+        {"steady from the start", {102, 101, 103, 100}, 0, -1, -1, 0},
+        {"two slow steps", {900, 500, 102, 101}, 0, -1, -1, 2},
+        {"a step just within three deviations", {105, 101, 102, 103}, 0, -1, -1, 0},
+        {"a path that later steps do not take", {102, 101, 103, 100}, 3, -1, -1, 3},
+        {"a communicator is made", {102, 101, 103, 100}, 0, 0, -1, 1},
+        {"made later, it does not begin again", {102, 101, 103, 100}, 0, 7, -1, 0},
+        {"a cut step does not count", {900, 102, 101, 100}, 0, -1, 0, 0},
+        {"slow once more, later", {900, 102, 900, 101}, 0, -1, -1, 1},
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(LsTrace) trace = make_trace(&cases[i]);
+        g_autoptr(GArray) numbers = ls_warmup_list_steps(trace);
+
+        g_test_message("%s", cases[i].what);
+        g_assert_cmpuint(numbers->len, ==, STEPS - (cases[i].cut >= 0));
+        g_assert_cmpuint(ls_warmup_find(trace, numbers), ==, cases[i].warmup);
+    }
+}
+
+/* Each step is slower than all before it: nothing to tell warm-up from. */
+static void
+test_never_settles(void)
+{
+    LsProcess *process = sample_process(0, 1, "gpu01");
+
+    for (int step = 0; step < STEPS; step++)
+        sample_step(process, step, 100000 * step, 100000 * step + (1 << (STEPS - step)) / 64);
+    g_autoptr(LsTrace) trace = sample_freeze(&process, 1, 1);
+    g_autoptr(GArray) numbers = ls_warmup_list_steps(trace);
+
+    g_assert_cmpuint(ls_warmup_find(trace, numbers), ==, 0);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/analysis/warmup/each-part-of-the-rule", test_rule);
+    g_test_add_func("/analysis/warmup/a-run-that-never-settles-has-none", test_never_settles);
+    return g_test_run();
+}
