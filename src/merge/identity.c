@@ -32,6 +32,13 @@ parse_name(const char *path)
     return (int)g_ascii_strtoll(digits, NULL, 10);
 }
 
+/* A part of a file may lack what another part says. */
+static bool
+may_equal(const char *a, const char *b)
+{
+    return a == NULL || b == NULL || g_str_equal(a, b);
+}
+
 static bool
 is_same_process(const LsProcess *a, const LsProcess *b)
 {
@@ -39,9 +46,15 @@ is_same_process(const LsProcess *a, const LsProcess *b)
 
     return a->source == b->source && x->recorded && y->recorded && x->pid >= 0 &&
            x->pid == y->pid && x->incarnation == y->incarnation && x->rank == y->rank &&
-           g_strcmp0(x->host, y->host) == 0 && g_strcmp0(x->boot_id, y->boot_id) == 0 &&
-           g_strcmp0(g_hash_table_lookup(a->facts, "process.start"),
-                     g_hash_table_lookup(b->facts, "process.start")) == 0;
+           may_equal(x->host, y->host) && may_equal(x->boot_id, y->boot_id) &&
+           may_equal(g_hash_table_lookup(a->facts, "recorder.rings"),
+                     g_hash_table_lookup(b->facts, "recorder.rings"));
+}
+
+static bool
+is_copy(const LsRank *a, const LsRank *b)
+{
+    return a->first_ns == b->first_ns && a->last_ns == b->last_ns && a->records == b->records;
 }
 
 static char *
@@ -49,11 +62,10 @@ make_process_key(const LsProcess *process)
 {
     const LsRank *rank = &process->rank;
 
-    return g_strdup_printf("%d %d %" G_GINT64_FORMAT " %s", rank->rank, rank->incarnation,
-                           rank->pid, rank->host != NULL ? rank->host : "");
+    return g_strdup_printf("%d %d %" G_GINT64_FORMAT, rank->rank, rank->incarnation, rank->pid);
 }
 
-/* A recorder that started a new file, or one that drained what another left behind. */
+/* Parts of one recording become one process; a second copy of it does not count twice. */
 static void
 join_files(GPtrArray *processes)
 {
@@ -61,16 +73,22 @@ join_files(GPtrArray *processes)
 
     for (guint i = 0; i < processes->len;) {
         LsProcess *process = get_process(processes, i), *other;
-        char *key = make_process_key(process);
+        g_autofree char *key = make_process_key(process);
 
         other = g_hash_table_lookup(first, key);
-        if (other != NULL && is_same_process(other, process)) {
-            g_ptr_array_steal_index(processes, i);
-            ls_process_join(other, process);
-            g_free(key);
-        } else {
-            g_hash_table_insert(first, key, process);
+        if (other == NULL || !is_same_process(other, process)) {
+            g_hash_table_insert(first, g_steal_pointer(&key), process);
             i++;
+            continue;
+        }
+        g_ptr_array_steal_index(processes, i);
+        if (is_copy(&other->rank, &process->rank)) {
+            ls_process_add_finding(other, LS_WARNING, -1,
+                                   "%s is the same recording again; it counts once.",
+                                   process->rank.source);
+            ls_process_free(process);
+        } else {
+            ls_process_join(other, process);
         }
     }
 }

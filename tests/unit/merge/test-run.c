@@ -400,6 +400,55 @@ test_conflict(void)
 }
 
 static void
+copy_part(const char *from, const char *folder, const char *name, size_t first, size_t last)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    g_autofree char *bytes = NULL;
+    size_t length;
+
+    g_assert_true(g_file_get_contents(from, &bytes, &length, NULL));
+    first = MIN(first, length);
+    g_assert_true(
+        g_file_set_contents(path, bytes + first, (gssize)(MIN(last, length) - first), NULL));
+}
+
+/* Twice the same file is one recording; a file cut in two where a chunk ends is one as well. */
+static void
+test_copy_and_parts(void)
+{
+    g_autofree char *folder = make_folder();
+    g_autoptr(LsTrace) whole = NULL, copied = NULL, parted = NULL;
+    LsSynthOptions options = make_options();
+    size_t n[3], n_ranks, cut;
+    g_autofree char *bytes = NULL;
+    char path[4096];
+
+    options.steps = 100;
+    write_run(folder, &options);
+    whole = load(folder);
+    ls_synth_run_get_path(folder, 1, options.ranks_per_host, path, sizeof path);
+    copy_part(path, folder, "a-copy.lks", 0, SIZE_MAX);
+    copied = load(folder);
+    g_assert_nonnull(find_finding(copied, "is the same recording again"));
+    g_assert_true(g_file_get_contents(path, &bytes, &cut, NULL));
+    for (cut /= 2; memcmp(bytes + cut, "LSK1", 4) != 0;)
+        cut++;
+    copy_part(path, folder, "a-copy.lks", 0, cut);
+    copy_part(path, folder, "b-rest.lks", cut, SIZE_MAX);
+    g_assert_cmpint(g_unlink(path), ==, 0);
+    parted = load(folder);
+    ls_trace_get_calls(whole, &n[0]);
+    ls_trace_get_calls(copied, &n[1]);
+    ls_trace_get_calls(parted, &n[2]);
+    ls_trace_get_ranks(parted, &n_ranks);
+    g_assert_cmpuint(n[0], ==, n[1]);
+    g_assert_cmpuint(n[0], <=, n[2]); /* the call in which the file was cut has two halves */
+    g_assert_cmpuint(n[2], <=, n[0] + 1);
+    g_assert_cmpuint(n_ranks, ==, 6);
+    remove_folder(folder);
+}
+
+static void
 test_classes(void)
 {
     g_autofree char *folder = make_folder();
@@ -611,6 +660,7 @@ main(int argc, char **argv)
     g_test_add_func("/merge/run/no-trace-is-one-sentence", test_refused);
     g_test_add_func("/merge/run/bad-file-among-good-ones", test_bad_among_good);
     g_test_add_func("/merge/run/same-rank-twice", test_conflict);
+    g_test_add_func("/merge/run/copies-and-parts", test_copy_and_parts);
     g_test_add_func("/merge/run/classes-and-rules-file", test_classes);
     g_test_add_func("/merge/run/bad-rules-are-refused", test_bad_rules);
     g_test_add_func("/merge/run/cancel", test_cancel);
