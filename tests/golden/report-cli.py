@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report-cli.py SYNTH LOCKSTEP: what `lockstep report` answers on the command line. Prints TAP."""
+import csv
+import io
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SYNTH, LOCKSTEP = sys.argv[1:3]
+
+
+def report(*args):
+    done = subprocess.run([LOCKSTEP, 'report', *map(str, args)], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def tables_are_chosen(run):
+    status, out, _ = report(run, '--table', 'ranks,steps', '--format', 'json')
+    found = json.loads(out)
+    assert status == 0 and list(found) == ['tables'] and list(found['tables']) == ['ranks', 'steps']
+
+
+def all_tables_without_choice(run):
+    found = json.loads(report(run, '--format', 'json')[1])
+    assert {'ranks', 'overlap', 'steps', 'collectives', 'tensors', 'cycles', 'control', 'stragglers',
+            'performance', 'ledger', 'findings'} <= set(found['tables'])
+    assert len(found['headline']) == 5
+
+
+def csv_and_json_agree(run):
+    rows = list(csv.DictReader(io.StringIO(report(run, '--table', 'steps', '--format', 'csv')[1])))
+    same = json.loads(report(run, '--table', 'steps', '--format', 'json')[1])['tables']['steps']
+    assert [row['step_ns'] for row in rows] == [str(row['step_ns']) for row in same]
+
+
+def filters_choose_ranks_and_steps(run):
+    rows = json.loads(report(run, '--table', 'steps', '--rank', '1,3', '--step', '2:4', '--format',
+                             'json')[1])['tables']['steps']
+    assert {(row['rank'], row['step']) for row in rows} == {(r, s) for r in (1, 3) for s in (2, 3, 4)}
+
+
+def unknown_names_are_usage_errors(run):
+    for args, part in ((('--table', 'speed'), 'collectives'), (('--format', 'yaml'), 'json'),
+                       (('--rank', '9'), 'ranks 0 to 3'), (('--rank', 'x'), '0,8-15'),
+                       (('--step', '4:2'), 'A:B'), (('--fail-if', 'speed>1'), 'waited_for_share')):
+        status, out, err = report(run, *args)
+        assert status == 2 and out == '' and part in err, (args, status, err)
+    assert report()[0] == 2
+
+
+def gates_decide_the_status(run):
+    assert report(run, '--fail-if', 'step_ns<1')[0] == 0
+    status, out, err = report(run, '--fail-if', 'step_ns>1', '--fail-if', 'lost>=0')
+    assert status == 1 and out.startswith('Step ') and err.count('fails the run') == 2
+    assert report(run, '--strict')[0] == 0
+
+
+def what_cannot_be_read_is_three(run):
+    status, _, err = report(pathlib.Path(run) / 'absent')
+    assert status == 3 and err.count('\n') == 1
+
+
+def output_goes_to_a_file(run):
+    path = pathlib.Path(run).parent / 'report.json'
+    status, out, _ = report(run, '--format', 'json', '-o', path)
+    assert status == 0 and out == '' and json.loads(path.read_text())['tables']
+    status, _, err = report(run, '-o', pathlib.Path(run).parent / 'no' / 'folder.txt')
+    assert status != 0 and 'cannot be written' in err
+
+
+def damage_is_strict(run):
+    path = sorted(pathlib.Path(run).glob('*.lks'))[0]
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xff
+    path.write_bytes(data)
+    assert report(run)[0] == 0
+    status, _, err = report(run, '--strict')
+    assert status == 1 and 'findings above a note' in err
+
+
+TESTS = [tables_are_chosen, all_tables_without_choice, csv_and_json_agree, filters_choose_ranks_and_steps,
+         unknown_names_are_usage_errors, gates_decide_the_status, what_cannot_be_read_is_three,
+         output_goes_to_a_file, damage_is_strict]
+
+print(f'1..{len(TESTS)}')
+with tempfile.TemporaryDirectory() as folder:
+    run = pathlib.Path(folder) / 'run'
+    subprocess.run([SYNTH, '--steps', '6', '-o', run], check=True)
+    for number, test in enumerate(TESTS, 1):
+        try:
+            test(run)
+            print(f'ok {number} {test.__name__}')
+        except AssertionError as fault:
+            print(f'not ok {number} {test.__name__}\n# {fault}')
