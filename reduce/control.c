@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const LsControlClass *const classes[] = {&ls_control_coordinator};
+static const LsControlClass *const classes[] = {&ls_control_coordinator, &ls_control_bitvector};
 
 const LsControlClass *
 ls_control_find(const char *name)

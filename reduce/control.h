@@ -6,8 +6,8 @@
  * action by action, what must be exchanged; the driver performs each action over a transport and
  * hands the result back, until the control says it has a list of responses to execute. The same
  * code runs over MPI in a job, over memory with virtual time in tests, and in src/model. One table
- * row and one file per control: coordinator (Horovod's gather/broadcast protocol), later bitvector
- * and tree. Not thread-safe: the background thread owns it. Libc only, free of MPI and of
+ * row and one file per control: coordinator (Horovod's gather/broadcast protocol), bitvector (its
+ * response cache). Not thread-safe: the background thread owns it. Libc only, free of MPI and of
  * src/capture.
  */
 #pragma once
@@ -19,6 +19,7 @@
 #include "reduce/message.h"
 
 typedef struct LsControl LsControl;
+typedef struct LsGroups LsGroups; /* reduce/group.h */
 
 typedef enum LsActionKind {
     LS_ACTION_GATHER,    /* every rank's `length` bytes to the root; lengths differ */
@@ -58,6 +59,11 @@ typedef struct LsControlConfig {
      * clock_peers - 1), one in a cycle, the next no sooner than the interval. 0 pairs: never. */
     int clock_peers;
     int64_t clock_interval_ns;
+    size_t cache_capacity; /* bitvector: tensors whose answers are kept; 0: none */
+    int tree_radix;        /* tree: children of a rank; 0: all are rank 0's */
+    int64_t poll_ns;       /* tree: how long a rank with a tensor pending waits for a message */
+    const LsGroups *groups; /* borrowed, the same on all ranks; NULL: none */
+    bool groups_alone;      /* buffers do not mix groups */
 } LsControlConfig;
 
 /* What advance() is at, where it takes time. */
@@ -71,6 +77,10 @@ typedef struct LsControlEvents {
     /* The tensor has waited that long for this rank. Once per missing rank, again after each
      * further stall_warning_ns. */
     void (*stall)(void *user, const char *tensor, int missing_rank, int64_t waited_ns);
+    /* The last member of the tensor's group was submitted here: from now on it is reported. */
+    void (*gate)(void *user, const char *tensor, int group);
+    /* A sentence that the user should read, once. */
+    void (*notice)(void *user, const char *text);
     /* The stage begins; it lasts until the next one or the return of advance(). */
     void (*stage)(void *user, LsControlStage stage);
     void *user;
@@ -99,6 +109,7 @@ typedef struct LsControlClass {
 } LsControlClass;
 
 extern const LsControlClass ls_control_coordinator;
+extern const LsControlClass ls_control_bitvector;
 
 /* Finds the row by name; NULL if there is none. */
 const LsControlClass *ls_control_find(const char *name);

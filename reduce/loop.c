@@ -95,6 +95,12 @@ on_stall(void *user, const char *tensor, int missing_rank, int64_t waited_ns)
     ls_instrument_say(text);
 }
 
+static void
+on_notice(void *user, const char *text)
+{
+    ls_instrument_say(text);
+}
+
 void
 ls_loop_message(void *user, LsTransportCall call, int64_t start_ns, int64_t end_ns,
                 const LsMessageCount *count)
@@ -124,8 +130,10 @@ ls_loop_new(const LsLoopConfig *config)
         .stall_limit_ns = number(loop, LS_SETTING_STALL_LIMIT_S),
         .clock_peers = interval > 0 ? ls_clock_pairs(config->world) : 0,
         .clock_interval_ns = interval,
+        .cache_capacity = (size_t)number(loop, LS_SETTING_CACHE_CAPACITY),
     };
-    LsControlEvents events = {.stall = on_stall, .stage = on_stage, .user = loop};
+    LsControlEvents events = {
+        .stall = on_stall, .notice = on_notice, .stage = on_stage, .user = loop};
     loop->control = config->class->open(&control, &events);
     if (loop->control != NULL)
         return loop;

@@ -3,8 +3,9 @@
  * reduce/message-wire.c: requests and responses as bytes. All numbers little-endian.
  *
  *   text       length u32, bytes (none of them 0)
- *   requests   "LKQ1", flags u8 (1 shut down), number u32, request ...
- *   request    rank i32, operation u8, dtype u8, reduction u8, ndim u8, root i32, name text,
+ *   requests   "LKQ1", flags u8 (1 shut down, 2 failure), [failure text], number u32, request ...
+ *   request    rank i32, operation u8, dtype u8, reduction u8, ndim u8, root i32,
+ *              flags u8 (1 held, 2 others, 4 waited), [others i32], [waited i64], name text,
  *              extent i64 ... (ndim)
  *   responses  "LKR1", flags u8 (1 shut down, 2 failure), path u8, clock peer i32,
  *              [failure text], number u32, response ...
@@ -27,12 +28,15 @@
 
 #define REQUESTS_MAGIC     0x31514b4cu
 #define RESPONSES_MAGIC    0x31524b4cu
-#define REQUEST_BYTES_MIN  16u
+#define REQUEST_BYTES_MIN  17u
 #define RESPONSE_BYTES_MIN 16u
 #define TENSOR_BYTES_MIN   12u
 #define FLAG_SHUT_DOWN     1u
 #define FLAG_FAILURE       2u
 #define FLAG_ERROR         1u
+#define FLAG_HELD          1u
+#define FLAG_OTHERS        2u
+#define FLAG_WAITED        4u
 #define ERROR_BYTES        160
 
 typedef struct Writer {
@@ -102,25 +106,41 @@ finish(Writer *writer, size_t number, uint8_t **ret_data, size_t *ret_length)
     return true;
 }
 
+static void
+put_request(Writer *writer, const LsRequest *request)
+{
+    bool others = request->others > 0, waited = request->waited_ns > 0;
+    put_number(writer, (uint32_t)request->rank, 4);
+    put_number(writer, request->operation, 1);
+    put_number(writer, request->dtype, 1);
+    put_number(writer, request->reduction, 1);
+    put_number(writer, (uint32_t)request->ndim, 1);
+    put_number(writer, (uint32_t)request->root, 4);
+    put_number(writer,
+               (request->held ? FLAG_HELD : 0) | (others ? FLAG_OTHERS : 0) |
+                   (waited ? FLAG_WAITED : 0),
+               1);
+    if (others)
+        put_number(writer, (uint32_t)request->others, 4);
+    if (waited)
+        put_number(writer, (uint64_t)request->waited_ns, 8);
+    put_text(writer, request->name);
+    for (int32_t k = 0; k < request->ndim; k++)
+        put_number(writer, (uint64_t)request->shape[k], 8);
+}
+
 bool
 ls_request_list_encode(const LsRequestList *list, uint8_t **ret_data, size_t *ret_length)
 {
     Writer writer = {0};
     put_number(&writer, REQUESTS_MAGIC, 4);
-    put_number(&writer, list->shut_down ? FLAG_SHUT_DOWN : 0, 1);
+    put_number(&writer, (list->shut_down ? FLAG_SHUT_DOWN : 0) | (list->failure ? FLAG_FAILURE : 0),
+               1);
+    if (list->failure != NULL)
+        put_text(&writer, list->failure);
     put_number(&writer, list->n, 4);
-    for (size_t i = 0; i < list->n; i++) {
-        const LsRequest *request = &list->items[i];
-        put_number(&writer, (uint32_t)request->rank, 4);
-        put_number(&writer, request->operation, 1);
-        put_number(&writer, request->dtype, 1);
-        put_number(&writer, request->reduction, 1);
-        put_number(&writer, (uint32_t)request->ndim, 1);
-        put_number(&writer, (uint32_t)request->root, 4);
-        put_text(&writer, request->name);
-        for (int32_t k = 0; k < request->ndim; k++)
-            put_number(&writer, (uint64_t)request->shape[k], 8);
-    }
+    for (size_t i = 0; i < list->n; i++)
+        put_request(&writer, &list->items[i]);
     return finish(&writer, list->n, ret_data, ret_length);
 }
 
@@ -287,6 +307,17 @@ get_request(Reader *reader, LsRequest *request)
     request->reduction = (uint8_t)get_bounded(reader, 1, LOCKSTEP_PRODUCT, "reduction");
     request->ndim = (int32_t)get_bounded(reader, 1, LS_NDIM_MAX, "number of extents");
     request->root = (int32_t)get_bounded(reader, 4, INT32_MAX, "root");
+    size_t at = reader->at;
+    uint64_t flags = get_bounded(reader, 1, FLAG_HELD | FLAG_OTHERS | FLAG_WAITED, "flags");
+    request->held = (flags & FLAG_HELD) != 0;
+    if ((flags & FLAG_OTHERS) != 0)
+        request->others =
+            (int32_t)get_bounded(reader, 4, (uint64_t)(INT32_MAX - request->rank), "others");
+    if ((flags & FLAG_WAITED) != 0)
+        request->waited_ns = (int64_t)get_bounded(reader, 8, INT64_MAX, "time waited");
+    if (((flags & FLAG_OTHERS) != 0) != (request->others > 0) ||
+        ((flags & FLAG_WAITED) != 0) != (request->waited_ns > 0))
+        fail(reader, at, "a flag announces a number that is 0");
     request->name = get_text(reader, "bytes of a name");
     if (!reader->failed)
         get_shape(reader, request);
@@ -347,7 +378,10 @@ ls_request_list_decode(const void *data, size_t length, LsRequestList *ret_list,
     Reader reader = {.data = data, .length = length, .what = "request list", .error = error};
     *ret_list = (LsRequestList){0};
     get_magic(&reader, REQUESTS_MAGIC);
-    ret_list->shut_down = get_bounded(&reader, 1, FLAG_SHUT_DOWN, "flags") != 0;
+    uint64_t flags = get_bounded(&reader, 1, FLAG_SHUT_DOWN | FLAG_FAILURE, "flags");
+    ret_list->shut_down = (flags & FLAG_SHUT_DOWN) != 0;
+    if ((flags & FLAG_FAILURE) != 0)
+        ret_list->failure = get_text(&reader, "bytes of a failure");
     size_t n = get_items(&reader, REQUEST_BYTES_MIN, "requests");
     if (!reader.failed && n > 0)
         ret_list->items = get_room(&reader, n, sizeof *ret_list->items);

@@ -5,6 +5,7 @@
 #include "reduce/message.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "capture/format.h"
 #include "reduce/lockstep.h"
@@ -15,6 +16,22 @@ ls_request_clear(LsRequest *request)
     free(request->name);
     free(request->shape);
     *request = (LsRequest){0};
+}
+
+bool
+ls_request_copy(const LsRequest *request, LsRequest *ret_copy)
+{
+    size_t bytes = (size_t)request->ndim * sizeof *request->shape;
+    *ret_copy = *request;
+    ret_copy->name = strdup(request->name);
+    ret_copy->shape = malloc(bytes > 0 ? bytes : 1);
+    if (ret_copy->name != NULL && ret_copy->shape != NULL) {
+        if (bytes > 0)
+            memcpy(ret_copy->shape, request->shape, bytes);
+        return true;
+    }
+    ls_request_clear(ret_copy);
+    return false;
 }
 
 void
@@ -34,6 +51,7 @@ ls_request_list_clear(LsRequestList *list)
     for (size_t i = 0; i < list->n; i++)
         ls_request_clear(&list->items[i]);
     free(list->items);
+    free(list->failure);
     *list = (LsRequestList){0};
 }
 
@@ -84,6 +102,27 @@ ls_response_list_take(LsResponseList *list, LsResponse *response)
     list->items[list->n++] = *response;
     *response = (LsResponse){0};
     return true;
+}
+
+bool
+ls_response_list_fail(LsResponseList *list, const char *name, int32_t status, const char *error)
+{
+    LsResponse response = {.operation = LS_OPERATION_ERROR, .status = status};
+    response.names = calloc(1, sizeof *response.names);
+    response.counts = calloc(1, sizeof *response.counts);
+    response.error = strdup(error);
+    char *copy = strdup(name);
+    if (response.names != NULL && response.counts != NULL && response.error != NULL &&
+        copy != NULL) {
+        response.names[0] = copy;
+        response.n = 1;
+        if (ls_response_list_take(list, &response))
+            return true;
+    } else {
+        free(copy);
+    }
+    ls_response_clear(&response);
+    return false;
 }
 
 bool

@@ -22,12 +22,17 @@ typedef struct LsRequest {
     char *name;        /* owned */
     int64_t *shape;    /* owned, ndim */
     int32_t ndim;
+    int32_t others;    /* it speaks also for so many ranks that follow `rank` */
+    bool held;         /* not asked for yet: its group waits for another member here. Only told so
+                        * that whoever looks for missing ranks does not take this one for missing */
+    int64_t waited_ns; /* since its submission; 0: it is new */
 } LsRequest;
 
 typedef struct LsRequestList {
     LsRequest *items; /* owned */
     size_t n, capacity;
     bool shut_down;
+    char *failure; /* owned or NULL: the rank cannot go on, saying this */
 } LsRequestList;
 
 /* One buffer to execute: one or more tensors of the same operation, dtype, reduction. */
@@ -58,6 +63,8 @@ typedef struct LsResponseList {
 #define LS_NDIM_MAX 64
 
 void ls_request_clear(LsRequest *request);
+/* false: out of memory. */
+bool ls_request_copy(const LsRequest *request, LsRequest *ret_copy);
 void ls_response_clear(LsResponse *response);
 void ls_request_list_clear(LsRequestList *list);   /* frees items, leaves an empty list */
 void ls_response_list_clear(LsResponseList *list);
@@ -65,6 +72,10 @@ void ls_response_list_clear(LsResponseList *list);
 /* Appends and takes the item's memory; false (item untouched) when out of memory. */
 bool ls_request_list_take(LsRequestList *list, LsRequest *request);
 bool ls_response_list_take(LsResponseList *list, LsResponse *response);
+
+/* Appends the failure of one tensor, all texts copied; false: out of memory, the list is as it was. */
+bool ls_response_list_fail(LsResponseList *list, const char *name, int32_t status,
+                           const char *error);
 
 /* Encodes into a malloc'd block (*ret_data, caller frees). */
 bool ls_request_list_encode(const LsRequestList *list, uint8_t **ret_data, size_t *ret_length);

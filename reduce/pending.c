@@ -14,13 +14,6 @@
 
 #define ERROR_BYTES 160
 
-typedef struct Waiting {
-    LsRosterItem item; /* its name is owned */
-    uint8_t operation, dtype, reduction;
-    int32_t root;
-    int64_t count;
-} Waiting;
-
 typedef struct Owed {
     LsRosterItem item; /* its name is owned */
     size_t times;
@@ -29,10 +22,40 @@ typedef struct Owed {
 } Owed;
 
 static void
-remove_waiting(LsPending *pending, Waiting *waiting)
+add_ready(LsPending *pending, LsWaiting *waiting)
 {
+    waiting->state = LS_WAITING_READY;
+    waiting->previous = pending->last;
+    if (pending->last != NULL)
+        pending->last->next = waiting;
+    else
+        pending->first = waiting;
+    pending->last = waiting;
+}
+
+static void
+remove_ready(LsPending *pending, LsWaiting *waiting)
+{
+    if (waiting->previous != NULL)
+        waiting->previous->next = waiting->next;
+    else
+        pending->first = waiting->next;
+    if (waiting->next != NULL)
+        waiting->next->previous = waiting->previous;
+    else
+        pending->last = waiting->previous;
+    waiting->previous = waiting->next = NULL;
+}
+
+static void
+remove_waiting(LsPending *pending, LsWaiting *waiting)
+{
+    if (waiting->state == LS_WAITING_HELD)
+        ls_gate_withdraw(&pending->gate, waiting);
+    else if (waiting->state == LS_WAITING_READY)
+        remove_ready(pending, waiting);
     ls_roster_remove(&pending->waiting, &waiting->item);
-    free(waiting->item.name);
+    ls_request_clear(&waiting->request);
     free(waiting);
 }
 
@@ -45,81 +68,128 @@ remove_owed(LsPending *pending, Owed *owed)
     free(owed);
 }
 
+bool
+ls_pending_open(LsPending *pending, const LsControlConfig *config, const LsControlEvents *events)
+{
+    *pending = (LsPending){.config = config, .events = events};
+    return ls_gate_open(&pending->gate, config);
+}
+
 void
 ls_pending_clear(LsPending *pending)
 {
     while (pending->waiting.first != NULL)
-        remove_waiting(pending, (Waiting *)pending->waiting.first);
+        remove_waiting(pending, (LsWaiting *)pending->waiting.first);
     while (pending->owed.first != NULL)
         remove_owed(pending, (Owed *)pending->owed.first);
+    ls_gate_clear(&pending->gate);
 }
 
-static bool
-add_waiting(LsPending *pending, const LsRequest *request)
+/* The group is complete: its members go, in the order of their submission. */
+static void
+release(LsPending *pending, LsGateGroup *group)
 {
-    if (ls_roster_find(&pending->waiting, request->name) != NULL)
-        return true; /* the caller's fault, which the root tells to all */
-    Waiting *waiting = calloc(1, sizeof *waiting);
+    for (size_t i = 0; i < group->n; i++) {
+        LsWaiting *waiting = group->held[i];
+        add_ready(pending, waiting);
+        if (pending->events->gate != NULL)
+            pending->events->gate(pending->events->user, waiting->item.name, waiting->group);
+    }
+    group->n = 0;
+}
+
+/* Takes the request. false: out of memory. */
+static bool
+add_waiting(LsPending *pending, LsRequest *request, int64_t now_ns)
+{
+    LsWaiting *waiting = calloc(1, sizeof *waiting);
     if (waiting == NULL)
         return false;
-    waiting->operation = request->operation;
-    waiting->dtype = request->dtype;
-    waiting->reduction = request->reduction;
-    waiting->root = request->root;
-    if (request->operation != LS_OPERATION_BARRIER)
-        ls_shape_count(request->shape, request->ndim, &waiting->count);
-    waiting->item.name = strdup(request->name);
-    if (waiting->item.name != NULL && ls_roster_add(&pending->waiting, &waiting->item))
+    waiting->item.name = request->name;
+    if (!ls_roster_add(&pending->waiting, &waiting->item)) {
+        free(waiting);
+        return false;
+    }
+    waiting->request = *request;
+    *request = (LsRequest){0};
+    waiting->since_ns = now_ns;
+    if (waiting->request.operation != LS_OPERATION_BARRIER)
+        ls_shape_count(waiting->request.shape, waiting->request.ndim, &waiting->count);
+    waiting->group = ls_groups_find(pending->config->groups, waiting->item.name);
+    if (waiting->group == LS_GROUP_NONE) {
+        add_ready(pending, waiting);
         return true;
-    free(waiting->item.name);
-    free(waiting);
-    return false;
+    }
+    LsGateGroup *complete = ls_gate_hold(&pending->gate, waiting, now_ns);
+    if (complete != NULL)
+        release(pending, complete);
+    return true;
 }
 
-/* A response that fails this one name; takes `error`. false: out of memory. */
-static bool
-fail_name(LsResponseList *list, const char *name, int32_t status, const char *error)
+/* NULL, or what is wrong. */
+static const char *
+submit_one(LsPending *pending, LsRequest *request, int64_t now_ns, LsResponseList *ret_late,
+           char error[ERROR_BYTES])
 {
-    LsResponse response = {.operation = LS_OPERATION_ERROR, .status = status};
-    response.names = calloc(1, sizeof *response.names);
-    response.counts = calloc(1, sizeof *response.counts);
-    response.error = strdup(error);
-    char *copy = strdup(name);
-    if (response.names != NULL && response.counts != NULL && response.error != NULL &&
-        copy != NULL) {
-        response.names[0] = copy;
-        response.n = 1;
-        if (ls_response_list_take(list, &response))
-            return true;
+    Owed *owed = (Owed *)ls_roster_find(&pending->owed, request->name);
+    bool done;
+    if (owed != NULL) {
+        done = ls_response_list_fail(ret_late, request->name, owed->status, owed->error);
+        if (--owed->times == 0)
+            remove_owed(pending, owed);
+    } else if (ls_pending_find(pending, request->name) != NULL) {
+        snprintf(error, ERROR_BYTES, "'%.100s' was submitted again before it was answered",
+                 request->name);
+        return error;
     } else {
-        free(copy);
+        done = add_waiting(pending, request, now_ns);
     }
-    ls_response_clear(&response);
-    return false;
+    return done ? NULL : "out of memory";
+}
+
+const char *
+ls_pending_submit(LsPending *pending, LsRequestList *requests, int64_t now_ns,
+                  LsResponseList *ret_late, char error[ERROR_BYTES])
+{
+    const char *fault = NULL;
+    for (size_t i = 0; i < requests->n && fault == NULL; i++)
+        fault = submit_one(pending, &requests->items[i], now_ns, ret_late, error);
+    ls_request_list_clear(requests);
+    ls_gate_inspect(&pending->gate, pending->config, pending->events, now_ns);
+    return fault;
+}
+
+LsWaiting *
+ls_pending_find(const LsPending *pending, const char *name)
+{
+    return (LsWaiting *)ls_roster_find(&pending->waiting, name);
+}
+
+void
+ls_pending_note_sent(LsPending *pending, LsWaiting *waiting)
+{
+    remove_ready(pending, waiting);
+    waiting->state = LS_WAITING_SENT;
 }
 
 bool
-ls_pending_submit(LsPending *pending, LsRequestList *requests, LsResponseList *ret_late)
+ls_pending_report(LsPending *pending, int64_t now_ns, LsRequestList *list)
 {
-    size_t kept = 0, i = 0;
-    bool done = true;
-    for (; i < requests->n && done; i++) {
-        LsRequest *request = &requests->items[i];
-        Owed *owed = (Owed *)ls_roster_find(&pending->owed, request->name);
-        if (owed != NULL) {
-            done = fail_name(ret_late, request->name, owed->status, owed->error);
-            ls_request_clear(request);
-            if (--owed->times == 0)
-                remove_owed(pending, owed);
-        } else {
-            done = add_waiting(pending, request);
-            requests->items[kept++] = *request;
+    LsGateGroup *group;
+    while ((group = ls_gate_overdue(&pending->gate, now_ns)) != NULL) {
+        for (size_t i = 0; i < group->n; i++) {
+            LsRequest copy;
+            if (!ls_request_copy(&group->held[i]->request, &copy))
+                return false;
+            copy.held = true;
+            copy.waited_ns = now_ns - group->held[i]->since_ns;
+            if (!ls_request_list_take(list, &copy)) {
+                ls_request_clear(&copy);
+                return false;
+            }
         }
     }
-    for (; i < requests->n; i++)
-        requests->items[kept++] = requests->items[i];
-    requests->n = kept;
-    return done;
+    return true;
 }
 
 /* Takes the name. */
@@ -154,7 +224,7 @@ settle_failure(LsPending *pending, LsResponse *response)
     bool done = true;
     for (size_t i = 0; i < response->n; i++) {
         char *name = response->names[i];
-        Waiting *waiting = (Waiting *)ls_roster_find(&pending->waiting, name);
+        LsWaiting *waiting = ls_pending_find(pending, name);
         if (waiting != NULL) {
             remove_waiting(pending, waiting);
             response->names[kept++] = name;
@@ -172,20 +242,21 @@ static const char *
 settle_answer(LsPending *pending, const LsResponse *response, char error[ERROR_BYTES])
 {
     for (size_t i = 0; i < response->n; i++) {
-        Waiting *waiting = (Waiting *)ls_roster_find(&pending->waiting, response->names[i]);
-        if (waiting == NULL) {
+        LsWaiting *waiting = ls_pending_find(pending, response->names[i]);
+        if (waiting == NULL || waiting->state == LS_WAITING_HELD) {
             snprintf(error, ERROR_BYTES, "an answer to '%.80s', which does not wait here",
                      response->names[i]);
             return error;
         }
-        if (waiting->operation != response->operation || waiting->dtype != response->dtype ||
+        const LsRequest *asked = &waiting->request;
+        if (asked->operation != response->operation || asked->dtype != response->dtype ||
             waiting->count != response->counts[i]) {
             snprintf(error, ERROR_BYTES,
                      "'%.40s' is answered as %s of %" PRId64 " %s, here it is %s of %" PRId64 " %s",
                      response->names[i], ls_operation_text(response->operation),
                      response->counts[i], ls_dtype_text(response->dtype),
-                     ls_operation_text(waiting->operation), waiting->count,
-                     ls_dtype_text(waiting->dtype));
+                     ls_operation_text(asked->operation), waiting->count,
+                     ls_dtype_text(asked->dtype));
             return error;
         }
         remove_waiting(pending, waiting);

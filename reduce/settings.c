@@ -18,6 +18,7 @@ typedef enum LsSettingType {
     LS_SETTING_MS,
     LS_SETTING_S,
     LS_SETTING_BYTES,
+    LS_SETTING_COUNT,
     LS_SETTING_TEXT,
     LS_SETTING_CHOICE,
 } LsSettingType;
@@ -39,8 +40,9 @@ static const LsSettingRow rows[LS_N_SETTINGS] = {
 };
 
 /* What a value of the type looks like, for sentences. */
-static const char *const expected[] = {"milliseconds", "seconds", "bytes",
-                                       "a word of up to 63 characters", "one of"};
+static const char *const expected[] = {
+    "milliseconds", "seconds", "bytes", "a whole number", "a word of up to 63 characters",
+    "one of"};
 
 const char *
 ls_setting_name(LsSettingId id)
@@ -120,6 +122,8 @@ set(LsSettings *settings, LsSettingId id, const char *text, const char *source)
         good = parse_decimal(text, end, 1000000000, &value);
     else if (good && row->type == LS_SETTING_BYTES)
         good = parse_bytes(text, &value);
+    else if (good && row->type == LS_SETTING_COUNT)
+        good = strchr(text, '.') == NULL && parse_decimal(text, end, 1, &value);
     else if (good && row->type == LS_SETTING_CHOICE)
         good = parse_choice(text, row->choices, &value);
     if (!good)

@@ -38,6 +38,28 @@ ls_stall_start(LsStall *stall, LsStallClock *clock, int64_t now_ns)
     note_due(stall, clock);
 }
 
+void
+ls_stall_backdate(LsStall *stall, LsStallClock *clock, int64_t first_ns)
+{
+    if (first_ns >= clock->first_ns)
+        return;
+    if (clock->warning_ns == later(clock->first_ns, stall->warning_ns)) /* no warning yet */
+        clock->warning_ns = later(first_ns, stall->warning_ns);
+    clock->first_ns = first_ns;
+    note_due(stall, clock);
+}
+
+int64_t
+ls_stall_half(int64_t warning_ns, int64_t limit_ns)
+{
+    int64_t first = INT64_MAX;
+    if (warning_ns > 0)
+        first = warning_ns;
+    if (limit_ns > 0 && limit_ns < first)
+        first = limit_ns;
+    return first == INT64_MAX ? first : first / 2;
+}
+
 bool
 ls_stall_due(LsStall *stall, int64_t now_ns)
 {
@@ -63,16 +85,18 @@ ls_stall_judge(LsStall *stall, LsStallClock *clock, int64_t now_ns)
 }
 
 char *
-ls_stall_text(const LsStall *stall, const char *tensor, const LsRankSet *submitted,
-              int64_t waited_ns)
+ls_stall_text(const LsStall *stall, const char *tensor, const LsRankSet *present, int64_t waited_ns)
 {
     const int64_t tenth_ns = 100000000, tenths = waited_ns / tenth_ns;
     const int64_t limit = stall->limit_ns / tenth_ns;
     char missing[LS_RANK_TEXT_BYTES], *text;
-    ls_rank_set_text(submitted, true, missing);
+    bool all = present->n == present->ranks;
+    if (!all)
+        ls_rank_set_text(present, true, missing);
     int length = asprintf(&text,
                           "tensor '%.200s' waited %" PRId64 ".%" PRId64
-                          " s for %s to submit it (limit %" PRId64 ".%" PRId64 " s)",
-                          tensor, tenths / 10, tenths % 10, missing, limit / 10, limit % 10);
+                          " s for %s%s (limit %" PRId64 ".%" PRId64 " s)",
+                          tensor, tenths / 10, tenths % 10, all ? "the rest of its group" : missing,
+                          all ? "" : " to submit it", limit / 10, limit % 10);
     return length < 0 ? NULL : text;
 }

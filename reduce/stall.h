@@ -37,6 +37,13 @@ void ls_stall_start(LsStall *stall, LsStallClock *clock, int64_t now_ns);
 bool ls_stall_due(LsStall *stall, int64_t now_ns);
 LsStallVerdict ls_stall_judge(LsStall *stall, LsStallClock *clock, int64_t now_ns);
 
-/* "tensor 'x' waited 61.2 s for ranks 1, 3 (limit 60.0 s)": malloc'd; NULL: out of memory. */
-char *ls_stall_text(const LsStall *stall, const char *tensor, const LsRankSet *submitted,
+/* The clock runs since this earlier time. */
+void ls_stall_backdate(LsStall *stall, LsStallClock *clock, int64_t first_ns);
+/* Half of what comes first, the warning or the limit: by then it should be known where they are
+ * told who has a tensor. INT64_MAX: neither ever comes. */
+int64_t ls_stall_half(int64_t warning_ns, int64_t limit_ns);
+
+/* "tensor 'x' waited 61.2 s for ranks 1, 3 to submit it (limit 60.0 s)", or "for the rest of its
+ * group" where all ranks are present: malloc'd; NULL: out of memory. */
+char *ls_stall_text(const LsStall *stall, const char *tensor, const LsRankSet *present,
                     int64_t waited_ns);

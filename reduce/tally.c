@@ -130,19 +130,21 @@ static const Check checks[] = {
 static void
 free_tallied(LsTallied *tallied)
 {
+    free(tallied->item.name);
     for (size_t i = 0; i < tallied->n_variants; i++) {
         ls_request_clear(&tallied->variants[i].request);
         ls_rank_set_clear(&tallied->variants[i].ranks);
     }
     free(tallied->variants);
     ls_rank_set_clear(&tallied->submitted);
+    ls_rank_set_clear(&tallied->held);
     free(tallied);
 }
 
 void
-ls_tally_init(LsTally *tally, int ranks)
+ls_tally_init(LsTally *tally, int ranks, int needed)
 {
-    *tally = (LsTally){.ranks = ranks};
+    *tally = (LsTally){.ranks = ranks, .needed = needed};
 }
 
 void
@@ -151,7 +153,13 @@ ls_tally_clear(LsTally *tally)
     while (tally->roster.first != NULL)
         ls_tally_remove(tally, (LsTallied *)tally->roster.first);
     free(tally->ready);
-    ls_tally_init(tally, tally->ranks);
+    ls_tally_init(tally, tally->ranks, tally->needed);
+}
+
+bool
+ls_tallied_has(const LsTallied *tallied, int rank)
+{
+    return ls_rank_set_has(&tallied->submitted, rank) || ls_rank_set_has(&tallied->held, rank);
 }
 
 void
@@ -187,13 +195,14 @@ find_variant(LsTally *tally, LsTallied *tallied, const LsRequest *request)
 }
 
 static LsTallied *
-open_tallied(LsTally *tally, char *name)
+open_tallied(LsTally *tally, const char *name)
 {
     LsTallied *tallied = calloc(1, sizeof *tallied);
     if (tallied == NULL)
         return NULL;
-    tallied->item.name = name;
-    if (!ls_rank_set_init(&tallied->submitted, tally->ranks) ||
+    tallied->item.name = strdup(name);
+    if (tallied->item.name == NULL || !ls_rank_set_init(&tallied->submitted, tally->ranks) ||
+        !ls_rank_set_init(&tallied->held, tally->ranks) ||
         !ls_roster_add(&tally->roster, &tallied->item)) {
         free_tallied(tallied);
         return NULL;
@@ -216,34 +225,60 @@ note_ready(LsTally *tally, LsTallied *tallied)
     return true;
 }
 
+/* The ranks of the request belong to the set from now on. */
+static void
+add_ranks(LsRankSet *set, const LsRequest *request)
+{
+    for (int32_t i = 0; i <= request->others; i++)
+        ls_rank_set_add(set, request->rank + i);
+}
+
+static bool
+has_any(const LsRankSet *set, const LsRequest *request)
+{
+    for (int32_t i = 0; i <= request->others; i++)
+        if (ls_rank_set_has(set, request->rank + i))
+            return true;
+    return false;
+}
+
+/* The ranks submitted it; takes the request. false: out of memory. */
+static bool
+count(LsTally *tally, LsTallied *tallied, LsRequest *request)
+{
+    LsVariant *variant = find_variant(tally, tallied, request);
+    if (variant == NULL)
+        return false;
+    add_ranks(&variant->ranks, request);
+    add_ranks(&tallied->submitted, request);
+    if (variant->request.name == NULL)
+        variant->request = *request;
+    else
+        ls_request_clear(request);
+    *request = (LsRequest){0};
+    return tallied->submitted.n < tally->needed || note_ready(tally, tallied);
+}
+
 LsTallyVerdict
 ls_tally_add(LsTally *tally, LsRequest *request, LsTallied **ret_tallied)
 {
-    int rank = request->rank;
     LsTallied *tallied = (LsTallied *)ls_roster_find(&tally->roster, request->name);
     bool first = tallied == NULL;
     if (first)
         tallied = open_tallied(tally, request->name);
     if (tallied == NULL)
         return LS_TALLY_NO_MEMORY;
-    if (ls_rank_set_has(&tallied->submitted, rank))
+    *ret_tallied = tallied;
+    if (request->held) {
+        add_ranks(&tallied->held, request);
+        ls_request_clear(request);
+    } else if (has_any(&tallied->submitted, request)) {
         return LS_TALLY_TWICE;
-    LsVariant *variant = find_variant(tally, tallied, request);
-    if (variant == NULL) {
-        if (first)
+    } else if (!count(tally, tallied, request)) {
+        if (first && tallied->submitted.n == 0)
             ls_tally_remove(tally, tallied);
         return LS_TALLY_NO_MEMORY;
     }
-    if (variant->request.name == NULL)
-        variant->request = *request;
-    else
-        ls_request_clear(request);
-    *request = (LsRequest){0};
-    ls_rank_set_add(&variant->ranks, rank);
-    ls_rank_set_add(&tallied->submitted, rank);
-    *ret_tallied = tallied;
-    if (tallied->submitted.n == tally->ranks && !note_ready(tally, tallied))
-        return LS_TALLY_NO_MEMORY;
     return first ? LS_TALLY_FIRST : LS_TALLY_COUNTED;
 }
 

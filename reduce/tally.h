@@ -2,8 +2,9 @@
  *
  * reduce/tally.h: the root's table of who has submitted what (Horovod's message table, facts B2).
  *
- * A tensor is ready when every rank has submitted it; its response is then the collective, or,
- * where the ranks do not agree, the error that says so (facts B8). Libc only.
+ * A tensor is ready when every rank that is counted (all; in the tree those of a rank's subtree)
+ * has submitted it; its response is then the collective, or, where the ranks do not agree, the
+ * error that says so (facts B8). Libc only.
  */
 #pragma once
 
@@ -23,15 +24,18 @@ typedef struct LsVariant {
 
 /* One name that waits for its answer. */
 typedef struct LsTallied {
-    LsRosterItem item;   /* its name is the first variant's */
+    LsRosterItem item;   /* its name is owned */
     LsVariant *variants; /* owned; more than one: they differ somewhere */
     size_t n_variants;
     LsRankSet submitted;
+    LsRankSet held; /* who has it and does not ask for it yet */
     LsStallClock clock;
+    bool reported; /* tree: its parent was told who has it */
 } LsTallied;
 
 typedef struct LsTally {
     int ranks;
+    int needed; /* ranks that make a tensor ready */
     LsRoster roster;
     LsTallied **ready; /* owned; submitted everywhere, in the order in which they became so */
     size_t n_ready, capacity;
@@ -40,16 +44,18 @@ typedef struct LsTally {
 typedef enum LsTallyVerdict {
     LS_TALLY_COUNTED,
     LS_TALLY_FIRST, /* counted; no rank had submitted this name */
-    LS_TALLY_TWICE, /* this rank had already: a fault of the peer */
+    LS_TALLY_TWICE, /* one of its ranks had already: a fault of the peer */
     LS_TALLY_NO_MEMORY,
 } LsTallyVerdict;
 
-void ls_tally_init(LsTally *tally, int ranks);
+void ls_tally_init(LsTally *tally, int ranks, int needed);
 void ls_tally_clear(LsTally *tally);
-/* Counts what request->rank, which must be below the number of ranks, submitted; takes the
- * request's memory if it is counted. */
+/* Counts what the request's ranks, which must be below the number of ranks, submitted or hold;
+ * takes the request's memory if it is counted. */
 LsTallyVerdict ls_tally_add(LsTally *tally, LsRequest *request, LsTallied **ret_tallied);
 /* Moves the answers to all that is ready to the end of the list. false: out of memory. */
 bool ls_tally_answer(LsTally *tally, LsResponseList *list);
+/* Whether the rank is known to have it. */
+bool ls_tallied_has(const LsTallied *tallied, int rank);
 /* Strikes the tensor off. */
 void ls_tally_remove(LsTally *tally, LsTallied *tallied);

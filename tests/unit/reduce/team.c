@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * team.c: one cycle is a gather and a broadcast, at all ranks.
+ * team.c: every exchange is carried out when all ranks ask for it.
  */
 #include "team.h"
 
@@ -11,23 +11,46 @@
 #include "reduce/lockstep.h"
 
 static void
+note_gate(void *user, const char *tensor, int group)
+{
+    const Seat *seat = user;
+    g_string_append_printf(seat->team->gates, "%d:%s:%d ", seat->rank, tensor, group);
+}
+
+static void
 note_stall(void *user, const char *tensor, int missing_rank, int64_t waited_ns)
 {
-    Team *team = user;
-    g_string_append_printf(team->stalls, "%s:%d:%" G_GINT64_FORMAT " ", tensor, missing_rank,
+    const Seat *seat = user;
+    g_string_append_printf(seat->team->stalls, "%s:%d:%" G_GINT64_FORMAT " ", tensor, missing_rank,
                            waited_ns);
+}
+
+static void
+note_notice(void *user, const char *text)
+{
+    const Seat *seat = user;
+    g_string_append_printf(seat->team->notices, "%d:%s\n", seat->rank, text);
 }
 
 void
 team_open(Team *team, int ranks)
 {
-    const LsControlEvents events = {.stall = note_stall, .user = team};
+    if (team->class == NULL)
+        team->class = &ls_control_coordinator;
     team->ranks = team->config.ranks = ranks;
     team->stalls = g_string_new(NULL);
+    team->gates = g_string_new(NULL);
+    team->notices = g_string_new(NULL);
+    team->calls = g_string_new(NULL);
     for (int rank = 0; rank < ranks; rank++) {
+        team->seats[rank] = (Seat){team, rank};
+        const LsControlEvents events = {.stall = note_stall,
+                                        .gate = note_gate,
+                                        .notice = note_notice,
+                                        .user = &team->seats[rank]};
         team->config.rank = rank;
         team->responses[rank] = LS_RESPONSE_LIST_INIT;
-        team->controls[rank] = ls_control_coordinator.open(&team->config, &events);
+        team->controls[rank] = team->class->open(&team->config, &events);
         g_assert_nonnull(team->controls[rank]);
     }
 }
@@ -36,11 +59,14 @@ void
 team_close(Team *team)
 {
     for (int rank = 0; rank < team->ranks; rank++) {
-        ls_control_coordinator.close(team->controls[rank]);
+        team->class->close(team->controls[rank]);
         ls_request_list_clear(&team->requests[rank]);
         ls_response_list_clear(&team->responses[rank]);
     }
     g_string_free(team->stalls, TRUE);
+    g_string_free(team->gates, TRUE);
+    g_string_free(team->notices, TRUE);
+    g_string_free(team->calls, TRUE);
 }
 
 LsRequest *
@@ -62,56 +88,110 @@ team_submit_all(Team *team, const char *name, int64_t count)
         team_submit(team, rank, name, count);
 }
 
-static LsAction
-advance(Team *team, int rank, const LsResult *result, LsActionKind expected)
+static void
+begin(Team *team, int rank)
 {
-    LsAction action = {.kind = LS_ACTION_DONE};
-    if (team->done[rank])
-        team->done[rank] = ls_control_coordinator.advance(team->controls[rank], result, &action);
-    if (team->done[rank])
-        g_assert_cmpint(action.kind, ==, expected);
-    return action;
+    team->done[rank] = team->class->begin(team->controls[rank], &team->requests[rank],
+                                          team->shut_down[rank], team->now_ns);
+    ls_request_list_clear(&team->requests[rank]);
+    ls_response_list_clear(&team->responses[rank]);
+}
+
+/* A rank that has failed brings nothing; false: none asks for anything. */
+static bool
+advance_all(Team *team, const LsResult *results, LsAction *actions)
+{
+    int first = -1;
+    for (int rank = 0; rank < team->ranks; rank++) {
+        actions[rank] = (LsAction){.kind = LS_ACTION_DONE};
+        if (team->done[rank])
+            team->done[rank] = team->class->advance(
+                team->controls[rank], results == NULL ? NULL : &results[rank], &actions[rank]);
+        if (!team->done[rank])
+            continue;
+        if (first < 0)
+            first = rank;
+        g_assert_cmpint(actions[rank].kind, ==, actions[first].kind);
+    }
+    return first >= 0 && actions[first].kind != LS_ACTION_DONE;
 }
 
 static LsPiece
 piece_of(const Team *team, int rank, const LsAction *action)
 {
-    if (team->spoilt[rank] != NULL)
+    bool spoilt =
+        team->spoilt[rank] != NULL && (rank == 0) == (action->kind == LS_ACTION_BROADCAST);
+    if (spoilt)
         return (LsPiece){team->spoilt[rank], team->spoilt_length[rank]};
     return (LsPiece){action->data, action->length};
 }
 
 static void
-take(Team *team, int rank)
+combine(Team *team, const LsAction *actions, LsActionKind kind, GByteArray *ret_words)
 {
-    ls_response_list_clear(&team->responses[rank]);
-    if (team->done[rank])
-        ls_control_coordinator.take(team->controls[rank], &team->responses[rank], &team->left[rank],
-                                    &team->path[rank]);
+    size_t length = 0;
+    for (int rank = 0; rank < team->ranks; rank++) {
+        const uint8_t *data = actions[rank].data;
+        if (!team->done[rank])
+            continue;
+        if (length == 0)
+            g_byte_array_append(ret_words, data, (guint)(length = actions[rank].length));
+        g_assert_cmpint(actions[rank].length, ==, length);
+        for (size_t i = 0; i < length; i++)
+            ret_words->data[i] =
+                kind == LS_ACTION_AND ? ret_words->data[i] & data[i] : ret_words->data[i] | data[i];
+    }
+    g_string_append_printf(team->calls, "%c%zu", kind == LS_ACTION_AND ? 'A' : 'O', length / 8);
+}
+
+/* Copies what comes out, as a control's own bytes live only until it advances. */
+static void
+perform(Team *team, const LsAction *actions, GByteArray *bytes, LsPiece *pieces, LsResult *results)
+{
+    int asking = 0;
+    while (!team->done[asking])
+        asking++;
+    LsActionKind kind = actions[asking].kind;
+    g_byte_array_set_size(bytes, 0);
+    for (int rank = 0; rank < team->ranks; rank++)
+        results[rank] = (LsResult){pieces, 1};
+    if (kind == LS_ACTION_GATHER) {
+        g_string_append_c(team->calls, 'G');
+        for (int rank = 0; rank < team->ranks; rank++) {
+            pieces[rank] = piece_of(team, rank, &actions[rank]);
+            results[rank] = (LsResult){pieces, rank == 0 ? team->ranks : 0};
+        }
+    } else if (kind == LS_ACTION_BROADCAST) {
+        const LsPiece piece = piece_of(team, 0, &actions[0]);
+        g_string_append_c(team->calls, 'B');
+        g_byte_array_append(bytes, piece.data, (guint)piece.length);
+        pieces[0] = (LsPiece){bytes->data, bytes->len};
+    } else {
+        combine(team, actions, kind, bytes);
+        pieces[0] = (LsPiece){bytes->data, bytes->len};
+    }
 }
 
 void
 team_cycle(Team *team)
 {
-    LsPiece pieces[TEAM_MAX], answer = {NULL, 0};
-    const LsResult gathered = {pieces, team->ranks}, none = {NULL, 0}, broadcast = {&answer, 1};
-    for (int rank = 0; rank < team->ranks; rank++) {
-        team->done[rank] = ls_control_coordinator.begin(team->controls[rank], &team->requests[rank],
-                                                        team->shut_down[rank], team->now_ns);
-        ls_request_list_clear(&team->requests[rank]);
-        const LsAction action = advance(team, rank, NULL, LS_ACTION_GATHER);
-        pieces[rank] =
-            rank == 0 ? (LsPiece){action.data, action.length} : piece_of(team, rank, &action);
+    LsAction actions[TEAM_MAX];
+    LsResult results[TEAM_MAX];
+    LsPiece pieces[TEAM_MAX];
+    bool more = true;
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    g_string_truncate(team->calls, 0);
+    for (int rank = 0; rank < team->ranks; rank++)
+        begin(team, rank);
+    more = advance_all(team, NULL, actions);
+    while (more) {
+        perform(team, actions, bytes, pieces, results);
+        more = advance_all(team, results, actions);
     }
     for (int rank = 0; rank < team->ranks; rank++) {
-        const LsAction action =
-            advance(team, rank, rank == 0 ? &gathered : &none, LS_ACTION_BROADCAST);
-        if (rank == 0)
-            answer = piece_of(team, rank, &action);
-    }
-    for (int rank = 0; rank < team->ranks; rank++) {
-        advance(team, rank, &broadcast, LS_ACTION_DONE);
-        take(team, rank);
+        if (team->done[rank])
+            team->class->take(team->controls[rank], &team->responses[rank], &team->left[rank],
+                              &team->path[rank]);
         team->spoilt[rank] = NULL;
     }
 }
@@ -130,6 +210,15 @@ team_text(const Team *team, int rank)
             g_string_append_printf(text, "%s%s", k > 0 ? "+" : "", list->items[i].names[k]);
     }
     return g_string_free(text, FALSE);
+}
+
+void
+team_check_cycle(const Team *team, const char *calls, const char *expected, int path)
+{
+    g_assert_cmpstr(team->calls->str, ==, calls);
+    team_check_answers(team, expected);
+    for (int rank = 0; rank < team->ranks && path >= 0; rank++)
+        g_assert_cmpint(team->path[rank], ==, path);
 }
 
 void
@@ -159,6 +248,6 @@ team_check_failure(const Team *team, const char *text)
 {
     for (int rank = 0; rank < team->ranks; rank++) {
         g_assert_false(team->done[rank]);
-        g_assert_cmpstr(ls_control_coordinator.error(team->controls[rank]), ==, text);
+        g_assert_cmpstr(team->class->error(team->controls[rank]), ==, text);
     }
 }

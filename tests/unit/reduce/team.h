@@ -11,8 +11,17 @@
 
 #define TEAM_MAX 4
 
-typedef struct Team {
+typedef struct Team Team;
+
+typedef struct Seat {
+    Team *team;
+    int rank;
+} Seat;
+
+struct Team {
+    const LsControlClass *class; /* NULL: the coordinator */
     int ranks;
+    Seat seats[TEAM_MAX];
     LsControl *controls[TEAM_MAX];
     LsControlConfig config;
     int64_t now_ns;
@@ -29,7 +38,10 @@ typedef struct Team {
     bool left[TEAM_MAX];
     int path[TEAM_MAX];
     GString *stalls; /* "tensor:rank:ns " ... of all cycles */
-} Team;
+    GString *gates;  /* "rank:tensor:group " ... of all cycles */
+    GString *notices;
+    GString *calls; /* of the last cycle: G gather, B broadcast, A and, O or; words behind A, O */
+};
 
 void team_open(Team *team, int ranks); /* config is filled in before, or all zero */
 void team_close(Team *team);
@@ -41,6 +53,8 @@ void team_cycle(Team *team);
 /* The last cycle's answers to the rank: "a+b c !d": buffers, ! before a failure. */
 char *team_text(const Team *team, int rank);
 
+/* The last cycle did these exchanges, answered this on every rank and took this path (-1: any). */
+void team_check_cycle(const Team *team, const char *calls, const char *expected, int path);
 /* The last cycle answered this on every rank. */
 void team_check_answers(const Team *team, const char *expected);
 /* Its i-th response is this failure on every rank. */

@@ -31,7 +31,10 @@ make_requests(LsRequestList *list)
     const int64_t shape[] = {64, 0, INT64_C(1) << 40};
     LsRequest items[] = {make_request(2, "conv1/w", 3, shape), make_request(2, "", 0, NULL),
                          make_request(2, "\xc3\xa9 \"\\\n", 1, shape)};
-    *list = (LsRequestList){.shut_down = true};
+    items[0].others = 5;
+    items[1].held = true;
+    items[2].waited_ns = INT64_C(1) << 40;
+    *list = (LsRequestList){.shut_down = true, .failure = strdup("it does not work")};
     for (size_t i = 0; i < G_N_ELEMENTS(items); i++)
         g_assert_true(ls_request_list_take(list, &items[i]));
 }
@@ -76,11 +79,14 @@ test_requests_come_back(void)
     g_assert_true(ls_request_list_encode(&list, &data, &length));
     g_assert_null(ls_request_list_decode(data, length, &read, error));
     g_assert_true(read.shut_down);
+    g_assert_cmpstr(read.failure, ==, "it does not work");
     g_assert_cmpint(read.n, ==, list.n);
     for (size_t i = 0; i < read.n; i++) {
         const LsRequest *a = &list.items[i], *b = &read.items[i];
         g_assert_true(a->rank == b->rank && a->operation == b->operation && a->dtype == b->dtype);
         g_assert_true(a->reduction == b->reduction && a->root == b->root && a->ndim == b->ndim);
+        g_assert_true(a->others == b->others && a->held == b->held);
+        g_assert_cmpint(a->waited_ns, ==, b->waited_ns);
         g_assert_cmpstr(a->name, ==, b->name);
         for (int32_t k = 0; k < a->ndim; k++)
             g_assert_cmpint(a->shape[k], ==, b->shape[k]);
@@ -185,9 +191,9 @@ static void
 test_faults_are_told_with_their_place(void)
 {
     check_spoilt(0, 'X', "request list: byte 0: magic is 31514b58, 31514b4c was expected");
-    check_spoilt(4, 2, "request list: byte 4: flags is 2, at most 1 was expected");
+    check_spoilt(4, 4, "request list: byte 4: flags is 4, at most 3 was expected");
     check_spoilt(8, 0xff,
-                 "request list: byte 5: 4278190081 requests are claimed, 27 bytes are left");
+                 "request list: byte 5: 4278190081 requests are claimed, 28 bytes are left");
     check_spoilt(12, 0x80,
                  "request list: byte 9: rank is 2147483649, at most 2147483647 was "
                  "expected");
@@ -198,16 +204,17 @@ test_faults_are_told_with_their_place(void)
     check_spoilt(14, 8, "request list: byte 14: dtype is 8, at most 7 was expected");
     check_spoilt(15, 5, "request list: byte 15: reduction is 5, at most 4 was expected");
     check_spoilt(16, 65, "request list: byte 16: number of extents is 65, at most 64 was expected");
-    check_spoilt(16, 2, "request list: byte 36: extent needs 8 bytes, 0 are left");
-    check_spoilt(24, 1,
-                 "request list: byte 21: 16777219 bytes of a name are claimed, 11 bytes are "
+    check_spoilt(16, 2, "request list: byte 37: extent needs 8 bytes, 0 are left");
+    check_spoilt(25, 1,
+                 "request list: byte 22: 16777219 bytes of a name are claimed, 11 bytes are "
                  "left");
-    check_spoilt(26, 0, "request list: byte 26: a zero among the bytes of a name");
-    check_spoilt(35, 0x80,
-                 "request list: byte 28: a shape with an extent below 0 or more than "
+    check_spoilt(21, 8, "request list: byte 21: flags is 8, at most 7 was expected");
+    check_spoilt(27, 0, "request list: byte 27: a zero among the bytes of a name");
+    check_spoilt(36, 0x80,
+                 "request list: byte 29: a shape with an extent below 0 or more than "
                  "2^63 bytes");
-    check_spoilt(35, 0x10,
-                 "request list: byte 28: a shape with an extent below 0 or more than "
+    check_spoilt(36, 0x10,
+                 "request list: byte 29: a shape with an extent below 0 or more than "
                  "2^63 bytes");
 }
 
