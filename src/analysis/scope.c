@@ -15,13 +15,14 @@ struct LsScope {
     size_t warmup, steady, whole;
     int64_t warmup_last; /* number of the last step of the warm-up; INT64_MIN: none */
     GHashTable *cut;     /* numbers of steps that are cut on some rank */
+    GArray *numbers;     /* of steps that are whole on all ranks, rising */
 };
 
 static void
-count_steps(LsScope *scope, const GArray *numbers)
+count_steps(LsScope *scope)
 {
-    for (size_t i = 0; i < numbers->len; i++) {
-        int64_t number = g_array_index(numbers, int64_t, i);
+    for (size_t i = 0; i < scope->numbers->len; i++) {
+        int64_t number = g_array_index(scope->numbers, int64_t, i);
 
         if (number < scope->input->step_first || number > scope->input->step_last)
             continue;
@@ -34,7 +35,6 @@ LsScope *
 ls_scope_new(const LsAnalysisInput *input)
 {
     LsScope *scope = g_new0(LsScope, 1);
-    g_autoptr(GArray) numbers = ls_warmup_list_steps(input->trace);
     size_t step = 0;
 
     scope->input = input;
@@ -46,14 +46,15 @@ ls_scope_new(const LsAnalysisInput *input)
             step++;
         scope->first_step[r] = step;
     }
-    scope->warmup = ls_warmup_find(input->trace, numbers);
+    scope->numbers = ls_warmup_list_steps(input->trace);
+    scope->warmup = ls_warmup_find(input->trace, scope->numbers);
     scope->warmup_last =
-        scope->warmup > 0 ? g_array_index(numbers, int64_t, scope->warmup - 1) : INT64_MIN;
+        scope->warmup > 0 ? g_array_index(scope->numbers, int64_t, scope->warmup - 1) : INT64_MIN;
     scope->cut = g_hash_table_new(g_int64_hash, g_int64_equal);
     for (size_t i = 0; i < scope->n_steps; i++)
         if (scope->steps[i].cut)
             g_hash_table_add(scope->cut, (void *)(uintptr_t)&scope->steps[i].number);
-    count_steps(scope, numbers);
+    count_steps(scope);
     return scope;
 }
 
@@ -63,6 +64,7 @@ ls_scope_free(LsScope *scope)
     if (scope == NULL)
         return;
     g_hash_table_unref(scope->cut);
+    g_array_unref(scope->numbers);
     g_free(scope->first_step);
     g_free(scope);
 }
@@ -146,4 +148,17 @@ size_t
 ls_scope_get_whole(const LsScope *scope)
 {
     return scope->whole;
+}
+
+size_t
+ls_scope_count_from(const LsScope *scope, int64_t number)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < scope->numbers->len; i++) {
+        int64_t other = g_array_index(scope->numbers, int64_t, i);
+
+        n += other >= MAX(number, scope->input->step_first) && other <= scope->input->step_last;
+    }
+    return n;
 }

@@ -177,8 +177,11 @@ find_since(const Work *work, LsStraggler *straggler, int64_t mean_ns)
 
     straggler->since = INT64_MIN;
     for (size_t i = 0; i < n && straggler->since == INT64_MIN; i++)
-        if (2 * pairs[2 * i + 1] >= mean_ns)
+        if (2 * pairs[2 * i + 1] >= mean_ns) {
             straggler->since = pairs[2 * i];
+            straggler->share_since =
+                (double)(n - i) / (double)ls_scope_count_from(work->scope, straggler->since);
+        }
 }
 
 /* Decisions of one set, in order of step. */

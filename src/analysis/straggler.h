@@ -16,6 +16,7 @@ typedef struct LsStraggler {
     int64_t steps_last;        /* steady steps in which it was last at least once */
     int64_t delay_ns;          /* mean over the buffers in which it was last of the longest wait */
     int64_t since;             /* first whole step in which it cost half the mean; INT64_MIN: none */
+    double share_since;        /* of the whole steps from then on: in how many it was last */
 } LsStraggler;
 
 /* Ranks in order, then hosts in order of their first rank. */

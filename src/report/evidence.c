@@ -13,9 +13,11 @@
 #include "analysis/negotiation.h"
 #include "analysis/stats.h"
 
-#define OVER_CHANCE 1.5
-#define OVER_RANK   1.25
-#define COST_SHARE  100 /* a part of the step: 1 / 100 */
+#define OVER_CHANCE      1.5
+#define MOST_STEPS       0.5
+#define NEARLY_ALL_STEPS 0.9 /* of two ranks or hosts: chance is half already */
+#define OVER_RANK        1.25
+#define COST_SHARE       100 /* a part of the step: 1 / 100 */
 
 /* -- Steps -- */
 
@@ -86,6 +88,17 @@ count_members(const LsEvidence *evidence, const LsStraggler *straggler)
     return straggler->is_host ? members : 1;
 }
 
+static bool
+is_beyond_chance(const LsEvidence *evidence, const LsStraggler *straggler)
+{
+    double chance = straggler->times_last_by_chance / (double)MAX(straggler->buffers, 1);
+    double least = MAX(MOST_STEPS, MIN(OVER_CHANCE * chance, NEARLY_ALL_STEPS));
+
+    if ((double)straggler->times_last <= OVER_CHANCE * straggler->times_last_by_chance)
+        return false;
+    return ls_scope_get_steady(evidence->scope) == 0 || straggler->share_since >= least;
+}
+
 static void
 find_worst(LsEvidence *evidence)
 {
@@ -101,7 +114,7 @@ find_worst(LsEvidence *evidence)
         if (!row->is_host && row->times_last > 0 &&
             (evidence->most == NULL || row->times_last > evidence->most->times_last))
             evidence->most = row;
-        if (!better || (double)row->times_last <= OVER_CHANCE * row->times_last_by_chance)
+        if (!better || !is_beyond_chance(evidence, row))
             continue;
         if (row->is_host && count_members(evidence, row) < 2)
             continue;
@@ -111,7 +124,8 @@ find_worst(LsEvidence *evidence)
     }
 }
 
-/* Mean per steady step, since it is late, of a set's time, for the members of `worst` and for the others. */
+/* Mean per steady step, since it is late, of a set's time, for the members of `worst` and for the
+ * others. */
 static void
 compare_kind(const LsEvidence *evidence, LsActivityKind kind, int64_t *ret_own_ns,
              int64_t *ret_others_ns)

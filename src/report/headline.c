@@ -233,7 +233,7 @@ add_straggler_line(LsHeadline *headline, const LsEvidence *evidence)
     } else if (evidence->most != NULL) {
         label = g_strdup("No straggler");
         g_string_append_printf(text,
-                               "No rank costs the others a hundredth of the step: rank %d was last "
+                               "No rank makes the others wait step after step: rank %d was last "
                                "most often, in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
                                " buffers (%.0f by chance).",
                                ranks[evidence->most->rank].rank, evidence->most->times_last,
