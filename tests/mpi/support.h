@@ -7,8 +7,8 @@
 
 #include "reduce/lockstep.h"
 
-/* MPI and g_test; ranks but 0 say nothing on standard output. */
-void support_init(int *argc, char ***argv);
+/* MPI with this thread level, and g_test; ranks but 0 say nothing on standard output. */
+void support_init(int *argc, char ***argv, int level);
 /* Runs the tests, in the same order on every rank, and ends MPI. */
 int support_run(void);
 

@@ -303,7 +303,7 @@ test_stall_limit(void)
 int
 main(int argc, char **argv)
 {
-    support_init(&argc, &argv);
+    support_init(&argc, &argv, MPI_THREAD_MULTIPLE);
     g_test_add_data_func("/mpi/errors/mismatch-dtype", &dtype, test_mismatch);
     g_test_add_data_func("/mpi/errors/mismatch-count", &count, test_mismatch);
     g_test_add_data_func("/mpi/errors/mismatch-op", &op, test_mismatch);

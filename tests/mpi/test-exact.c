@@ -246,7 +246,7 @@ test_communicators(void)
 int
 main(int argc, char **argv)
 {
-    support_init(&argc, &argv);
+    support_init(&argc, &argv, MPI_THREAD_MULTIPLE);
     g_test_add_data_func("/mpi/exact/types", NULL, test_types);
     g_test_add_data_func("/mpi/exact/types-unfused", "fusion_threshold_bytes=0", test_types);
     g_test_add_func("/mpi/exact/average-extremes", test_average_extremes);

@@ -315,7 +315,7 @@ test_round_trips(void)
 int
 main(int argc, char **argv)
 {
-    support_init(&argc, &argv);
+    support_init(&argc, &argv, MPI_THREAD_MULTIPLE);
     recorder_start();
     g_test_add_data_func("/mpi/record/tensor-life", NULL, test_tensor_life);
     g_test_add_data_func("/mpi/record/tensor-life-by-clock", "cycle_start=clock", test_tensor_life);
