@@ -26,17 +26,17 @@ extern "C" {
 
 typedef enum lockstep_status {
     LOCKSTEP_OK = 0,
-    LOCKSTEP_IN_PROGRESS = 1,    /* wait: the time given has passed */
-    LOCKSTEP_ERR_ARGUMENT = -1,  /* a pointer, count or type that cannot be */
+    LOCKSTEP_IN_PROGRESS = 1,   /* wait: the time given has passed */
+    LOCKSTEP_ERR_ARGUMENT = -1, /* a pointer, count or type that cannot be */
     LOCKSTEP_ERR_NO_MEMORY = -2,
-    LOCKSTEP_ERR_MPI = -3,       /* MPI not there, not initialised, or it reported an error */
+    LOCKSTEP_ERR_MPI = -3,          /* MPI not there, not initialised, or it reported an error */
     LOCKSTEP_ERR_THREAD_LEVEL = -4, /* MPI_THREAD_SERIALIZED at least is needed */
-    LOCKSTEP_ERR_SETTINGS = -5,  /* a setting differs between ranks, or is no valid value */
-    LOCKSTEP_ERR_DUPLICATE = -6, /* this name is already on its way on this rank */
-    LOCKSTEP_ERR_MISMATCH = -7,  /* ranks submitted different type, shape, operation or root */
-    LOCKSTEP_ERR_SHUT_DOWN = -8, /* some rank has shut down */
-    LOCKSTEP_ERR_PEER_LOST = -9, /* a rank died; the context is of no further use */
-    LOCKSTEP_ERR_STALLED = -10,  /* over the stall limit: some rank never submitted it */
+    LOCKSTEP_ERR_SETTINGS = -5,     /* a setting differs between ranks, or is no valid value */
+    LOCKSTEP_ERR_DUPLICATE = -6,    /* this name is already on its way on this rank */
+    LOCKSTEP_ERR_MISMATCH = -7,     /* ranks submitted different type, shape, operation or root */
+    LOCKSTEP_ERR_SHUT_DOWN = -8,    /* some rank has shut down */
+    LOCKSTEP_ERR_PEER_LOST = -9,    /* a rank died; the context is of no further use */
+    LOCKSTEP_ERR_STALLED = -10,     /* over the stall limit: some rank never submitted it */
     LOCKSTEP_ERR_INTERNAL = -11,
 } lockstep_status;
 
@@ -66,7 +66,8 @@ typedef uint64_t lockstep_handle;
 
 /* Called once when the tensor is done, from the background thread (after a rank's death from the
  * thread that noticed it); must not block and must not call lockstep_wait or lockstep_shutdown, but
- * may submit, the same name too. The handle is done after it returns. `text` explains a status below 0 and lives until the return. */
+ * may submit, the same name too. The handle is done after it returns. `text` explains a status
+ * below 0 and lives until the return. */
 typedef void (*lockstep_callback)(lockstep_status status, const char *text, void *user);
 
 typedef struct lockstep_options {
@@ -74,8 +75,8 @@ typedef struct lockstep_options {
     /* An MPI_Comm *, duplicated at init; NULL: MPI_COMM_WORLD where MPI is initialised, else this
      * process is alone. The library must be built with MPI for anything but alone. */
     void *mpi_comm;
-    int alone;           /* 1: one rank, no MPI, whatever the environment says */
-    const char *run;     /* folder to record into; NULL: $LOCKSTEP_RUN, or no recording */
+    int alone;       /* 1: one rank, no MPI, whatever the environment says */
+    const char *run; /* folder to record into; NULL: $LOCKSTEP_RUN, or no recording */
     /* Settings by name, over the environment: "cycle_time_ms=1;plane=mpi". NULL: none. The table of
      * all names is reduce/settings.def; the environment's are LOCKSTEP_CYCLE_TIME_MS and so on. */
     const char *settings;
@@ -86,14 +87,20 @@ LOCKSTEP_API void lockstep_options_init(lockstep_options *options);
 
 /* Collective over the communicator. Settings that must agree are compared; where they do not, every
  * rank returns LOCKSTEP_ERR_SETTINGS and lockstep_last_error() names the setting and both values.
- * options may be NULL. On failure *ret_context is NULL. */
-LOCKSTEP_API lockstep_status lockstep_init(const lockstep_options *options, lockstep_context **ret_context);
+ * What fails on one rank fails on all. options may be NULL. On failure *ret_context is NULL.
+ *
+ * MPI must have been started with MPI_THREAD_SERIALIZED, and then the program leaves MPI alone
+ * until shutdown, or with MPI_THREAD_MULTIPLE, which a second context at the same time needs too.
+ */
+LOCKSTEP_API lockstep_status lockstep_init(const lockstep_options *options,
+                                           lockstep_context **ret_context);
 
-/* Waits until the tensors on their way are done or failed, ends the background thread and frees the
- * context. Collective, but a rank may come early: the others' later submissions then fail with
- * LOCKSTEP_ERR_SHUT_DOWN. After a rank's death it returns
- * LOCKSTEP_ERR_PEER_LOST within a second and neither joins the blocked thread nor touches MPI; buffers
- * handed in stay in use until the process exits, which it should do without MPI_Finalize. */
+/* Waits until the tensors on their way are done or failed (those that other ranks never submit fail
+ * after the setting linger_ms), ends the background thread and frees the context. Collective, but a
+ * rank may come early: what the others submit after that, or have not agreed on by then, fails with
+ * LOCKSTEP_ERR_SHUT_DOWN. After a rank's death it returns LOCKSTEP_ERR_PEER_LOST within a second
+ * and neither joins the blocked thread nor touches MPI; buffers handed in stay in use until the
+ * process exits, which it should do without MPI_Finalize. */
 LOCKSTEP_API lockstep_status lockstep_shutdown(lockstep_context *context);
 
 LOCKSTEP_API int lockstep_rank(const lockstep_context *context);
@@ -103,33 +110,36 @@ LOCKSTEP_API int lockstep_local_size(const lockstep_context *context);
 
 /* One tensor to reduce or broadcast. The buffers belong to the library until the handle is done. */
 typedef struct lockstep_tensor {
-    size_t size;              /* sizeof(lockstep_tensor) */
-    const char *name;         /* the same on every rank; copied */
-    const void *input;        /* count elements; may equal output */
-    void *output;             /* count elements */
-    int64_t count;            /* elements; 0 is allowed */
+    size_t size;       /* sizeof(lockstep_tensor) */
+    const char *name;  /* the same on every rank; copied */
+    const void *input; /* count elements; may equal output */
+    void *output;      /* count elements */
+    int64_t count;     /* elements; 0 is allowed */
     lockstep_dtype dtype;
-    const int64_t *shape;     /* ndim extents whose product is count; NULL: one extent, count */
+    const int64_t *shape; /* ndim extents whose product is count; NULL: one extent, count */
     int ndim;
     lockstep_callback callback; /* NULL: none */
     void *user;
 } lockstep_tensor;
 
 /* Element-wise reduction over all ranks into output, on every rank. Returns at once. With a status
- * below 0 nothing was submitted, *ret_handle is 0 and no callback comes. ret_handle may be NULL where a
- * callback is given. */
-LOCKSTEP_API lockstep_status lockstep_allreduce(lockstep_context *context, const lockstep_tensor *tensor,
-                                                lockstep_op op, lockstep_handle *ret_handle);
+ * below 0 nothing was submitted, *ret_handle is 0 and no callback comes. ret_handle may be NULL
+ * where a callback is given. */
+LOCKSTEP_API lockstep_status lockstep_allreduce(lockstep_context *context,
+                                                const lockstep_tensor *tensor, lockstep_op op,
+                                                lockstep_handle *ret_handle);
 
 /* The root's input arrives in every rank's output. The root may be any rank; on other ranks input
  * is not read and may be NULL. */
-LOCKSTEP_API lockstep_status lockstep_broadcast(lockstep_context *context, const lockstep_tensor *tensor,
-                                                int root, lockstep_handle *ret_handle);
+LOCKSTEP_API lockstep_status lockstep_broadcast(lockstep_context *context,
+                                                const lockstep_tensor *tensor, int root,
+                                                lockstep_handle *ret_handle);
 
 /* Waits until the handle is done. timeout_ms < 0: without limit; 0: only asks. LOCKSTEP_IN_PROGRESS
  * when the time is over, else the tensor's status; the handle is then gone, and asking again gives
  * LOCKSTEP_ERR_ARGUMENT. A handle that is never waited for is freed at shutdown. */
-LOCKSTEP_API lockstep_status lockstep_wait(lockstep_context *context, lockstep_handle handle, int timeout_ms);
+LOCKSTEP_API lockstep_status lockstep_wait(lockstep_context *context, lockstep_handle handle,
+                                           int timeout_ms);
 
 /* The sentence of the calling thread's latest status below 0; "" before any. Valid until its next
  * call. */
