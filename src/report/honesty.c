@@ -61,6 +61,21 @@ format_clock(const Sums *sums)
     return g_strdup_printf("%s, \302\261 %s", clock_names[sums->method], bound);
 }
 
+/* ", rank 2 died while it ran": as the survivors noticed it. */
+static void
+append_dead(GString *line, const LsTrace *trace)
+{
+    g_autoptr(GHashTable) dead = g_hash_table_new(g_direct_hash, g_direct_equal);
+    size_t n;
+    const LsInstant *instants = ls_trace_get_instants(trace, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (instants[i].kind == LS_INSTANT_PEER_LOST &&
+            g_hash_table_add(dead, GINT_TO_POINTER((int)instants[i].value)))
+            g_string_append_printf(line, ", rank %" G_GINT64_FORMAT " died while it ran",
+                                   instants[i].value);
+}
+
 char *
 ls_honesty_format_line(const LsEvidence *evidence)
 {
@@ -77,6 +92,7 @@ ls_honesty_format_line(const LsEvidence *evidence)
         g_string_append_printf(line, "%u rank%s, of how many is not recorded", sums.found,
                                sums.found == 1 ? "" : "s");
     g_string_append_printf(line, ", %" G_GUINT64_FORMAT " records lost, %s", sums.lost, clock);
+    append_dead(line, evidence->input->trace);
     if (sums.damaged > 0)
         g_string_append_printf(line, ", %" G_GUINT64_FORMAT " faults in the files", sums.damaged);
     if (warmup > 0)

@@ -153,6 +153,26 @@ test_without_steps(void)
 }
 
 static void
+test_dead_rank(void)
+{
+    LsProcess *process = sample_process(0, 2, "gpu01");
+    LsInstant lost = {.kind = LS_INSTANT_PEER_LOST, .time_ns = 500, .value = 1};
+
+    sample_step(process, 0, 0, 1000);
+    g_array_append_val(process->instants, lost);
+    g_array_append_val(process->instants, lost); /* said twice, told once */
+    g_autoptr(LsTrace) trace = sample_freeze(&process, 1, 2);
+    g_autoptr(LsActivity) activity = ls_activity_new(trace);
+    LsAnalysisInput input = {trace, activity, NULL, INT64_MIN, INT64_MAX};
+    g_autoptr(LsHeadline) headline = ls_headline_new(&input);
+    size_t n;
+    const LsHeadlineLine *lines = ls_headline_get_lines(headline, &n);
+
+    g_assert_cmpstr(lines[n - 1].text, ==,
+                    "1 of 2 ranks, 0 records lost, one clock, rank 1 died while it ran.");
+}
+
+static void
 test_nothing(void)
 {
     g_autoptr(LsTrace) trace = sample_freeze(NULL, 0, 0);
@@ -175,6 +195,7 @@ main(int argc, char **argv)
     g_test_add_func("/report/headline/accuses-nobody-without-cause", test_nobody_late);
     g_test_add_func("/report/headline/claims-no-exposure-without-compute", test_without_compute);
     g_test_add_func("/report/headline/without-steps", test_without_steps);
+    g_test_add_func("/report/headline/says-who-died", test_dead_rank);
     g_test_add_func("/report/headline/no-events-recorded", test_nothing);
     return g_test_run();
 }
