@@ -55,7 +55,7 @@ add_clock(Native *native, const LsRecord *record)
     LsClockPair pair = {.local_ns = record->start_ns,
                         .wall_ns = record->args[0],
                         .uncertainty_ns = record->args[1]};
-    g_array_append_val(native->process->clock_pairs, pair);
+    ls_rows_add(native->process->clock_pairs, &pair);
 }
 
 static void
@@ -102,7 +102,7 @@ add_step(Native *native, const LsRecord *record)
                                  : ls_strings_add(process->strings, "step");
     ls_track_builder_add(native->steps, record->start_ns, record->end_ns, name,
                          process->steps->len);
-    g_array_append_val(process->steps, step);
+    ls_rows_add(process->steps, &step);
 }
 
 static void
@@ -119,7 +119,7 @@ add_phase(Native *native, const LsRecord *record)
                      .operations = record->args[0]};
     ls_track_builder_add(thread->phases, phase.start_ns, phase.end_ns, phase.name,
                          process->phases->len);
-    g_array_append_val(process->phases, phase);
+    ls_rows_add(process->phases, &phase);
 }
 
 static void
@@ -144,7 +144,7 @@ append_instant(Native *native, LsInstantKind kind, const LsRecord *record, int64
                          .kind = (uint8_t)kind,
                          .time_ns = record->start_ns,
                          .value = value};
-    g_array_append_val(native->process->instants, instant);
+    ls_rows_add(native->process->instants, &instant);
 }
 
 static void
@@ -175,7 +175,7 @@ get_use(Native *native, const LsRecord *record, int64_t communicator, UseJoin **
                      .agreed_ns = LS_TIME_NONE,
                      .done_ns = LS_TIME_NONE};
         UseJoin join = {.communicator = space};
-        g_array_append_val(process->uses, use);
+        ls_rows_add(process->uses, &use);
         g_array_append_val(native->use_joins, join);
     }
     *ret_join = &g_array_index(native->use_joins, UseJoin, row);
@@ -247,7 +247,7 @@ get_cycle(Native *native, int64_t number, uint32_t communicator)
         ls_row_index_add(native->cycle_index, (uint64_t)number, communicator, cycles->len, &is_new);
     if (is_new) {
         LsCycle cycle = {.number = number, .start_ns = LS_TIME_NONE, .end_ns = LS_TIME_NONE};
-        g_array_append_val(cycles, cycle);
+        ls_rows_add(cycles, &cycle);
     }
     return row;
 }
@@ -294,7 +294,7 @@ static void
 add_sleep(Native *native, const LsRecord *record)
 {
     LsSleep sleep = {.start_ns = record->start_ns, .end_ns = record->end_ns};
-    g_array_append_val(native->process->sleeps, sleep);
+    ls_rows_add(native->process->sleeps, &sleep);
 }
 
 /* Row of the call that executes this buffer. */
@@ -320,7 +320,7 @@ get_call(Native *native, int64_t buffer, uint32_t communicator)
                        .unpack_start_ns = LS_TIME_NONE,
                        .unpack_end_ns = LS_TIME_NONE,
                        .buffer = LS_NONE};
-        g_array_append_val(calls, call);
+        ls_rows_add(calls, &call);
     }
     return row;
 }
@@ -381,7 +381,7 @@ add_message(Native *native, const LsRecord *record)
                          .messages_out = record->args[2],
                          .bytes_in = record->args[3],
                          .bytes_out = record->args[4]};
-    g_array_append_val(native->process->messages, message);
+    ls_rows_add(native->process->messages, &message);
 }
 
 static void
@@ -392,7 +392,7 @@ add_roundtrip(Native *native, const LsRecord *record)
                         .receive_ns = record->end_ns,
                         .peer_receive_ns = record->args[1],
                         .peer_send_ns = record->args[2]};
-    g_array_append_val(native->process->roundtrips, trip);
+    ls_rows_add(native->process->roundtrips, &trip);
 }
 
 static void

@@ -102,10 +102,16 @@ move_track(const Move *move, const uint32_t *names, LsTrackBuilder *track)
             track->ref[i] += first;
 }
 
+/* An empty table takes the other's place: a big file's rows are not copied. */
 static void
-append(GArray *to, GArray *from)
+append(GArray **to, GArray **from)
 {
-    g_array_append_vals(to, from->data, from->len);
+    if ((*to)->len == 0) {
+        GArray *empty = *to;
+        *to = *from;
+        *from = empty;
+    } else
+        g_array_append_vals(*to, (*from)->data, (*from)->len);
 }
 
 static void
@@ -134,15 +140,15 @@ ls_builder_take(LsBuilder *builder, LsProcess *process)
     move_rows(&move, process);
     g_array_append_val(trace->ranks, process->rank);
     process->rank = (LsRank){0}; /* its strings went along */
-    append(trace->steps, process->steps);
-    append(trace->phases, process->phases);
-    append(trace->uses, process->uses);
-    append(trace->calls, process->calls);
-    append(trace->cycles, process->cycles);
-    append(trace->sleeps, process->sleeps);
-    append(trace->messages, process->messages);
-    append(trace->instants, process->instants);
-    append(trace->findings, process->findings);
+    append(&trace->steps, &process->steps);
+    append(&trace->phases, &process->phases);
+    append(&trace->uses, &process->uses);
+    append(&trace->calls, &process->calls);
+    append(&trace->cycles, &process->cycles);
+    append(&trace->sleeps, &process->sleeps);
+    append(&trace->messages, &process->messages);
+    append(&trace->instants, &process->instants);
+    g_array_append_vals(trace->findings, process->findings->data, process->findings->len);
     g_array_set_clear_func(process->findings, NULL);
     g_ptr_array_set_free_func(process->tracks, NULL);
     for (size_t i = 0; i < process->tracks->len; i++) {

@@ -4,6 +4,7 @@
  * ranks, uses' calls, references to calls, spans' rows. An index that points nowhere becomes
  * LS_NONE and a finding: what a file says is not trusted.
  */
+#include "base/memory.h"
 #include "trace/sort.h"
 #include "trace/trace-private.h"
 
@@ -54,7 +55,9 @@ static void
 reorder(GArray *rows, const uint32_t *order)
 {
     size_t size = g_array_get_element_size(rows);
-    g_autofree char *copy = g_memdup2(rows->data, rows->len * size);
+    g_autofree char *copy = g_malloc_n(rows->len, size);
+    ls_memory_expect(copy, rows->len * size);
+    memcpy(copy, rows->data, rows->len * size);
     for (size_t i = 0; i < rows->len; i++)
         memcpy(rows->data + i * size, copy + order[i] * size, size);
 }
@@ -68,6 +71,7 @@ sort_rows(GArray *rows, RowTime time, bool by_rank)
         return NULL;
     g_autofree uint32_t *ranks = by_rank ? g_new(uint32_t, n) : NULL;
     g_autofree int64_t *times = g_new(int64_t, n);
+    ls_memory_expect(times, n * sizeof *times);
     for (size_t i = 0; i < n; i++) {
         times[i] = time(row_rank(rows, i));
         if (ranks)

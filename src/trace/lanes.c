@@ -8,6 +8,7 @@
  * but for tracks in which more than SCAN spans are open at once: there a span goes below all of
  * them.
  */
+#include "base/memory.h"
 #include "trace/sort.h"
 #include "trace/trace-private.h"
 
@@ -109,12 +110,20 @@ is_one_lane(const LsTrackBuilder *spans)
     return true;
 }
 
+static void *
+new_column(size_t n, size_t size)
+{
+    void *column = g_malloc_n(n, size);
+    ls_memory_expect(column, n * size);
+    return column;
+}
+
 /* The lane of each span, in sorted order; *ret_counts: spans of each lane. */
 static uint32_t *
 choose_lanes(const LsTrackBuilder *spans, const uint32_t *order, GArray *counts)
 {
     Ends ends = {0};
-    uint32_t *lanes = g_new(uint32_t, spans->n);
+    uint32_t *lanes = new_column(spans->n, sizeof(uint32_t));
     for (size_t i = 0; i < spans->n; i++) {
         size_t row = order ? order[i] : i;
         lanes[i] = choose_lane(&ends, spans->start_ns[row], spans->end_ns[row]);
@@ -136,10 +145,10 @@ scatter(LsTrackBuilder *spans, const uint32_t *order, const uint32_t *lanes, con
         next[lane] = sum;
         sum += g_array_index(counts, size_t, lane);
     }
-    LsTrackBuilder to = {.start_ns = g_new(int64_t, spans->n),
-                         .end_ns = g_new(int64_t, spans->n),
-                         .span_name = g_new(uint32_t, spans->n),
-                         .ref = g_new(uint32_t, spans->n)};
+    LsTrackBuilder to = {.start_ns = new_column(spans->n, sizeof(int64_t)),
+                         .end_ns = new_column(spans->n, sizeof(int64_t)),
+                         .span_name = new_column(spans->n, sizeof(uint32_t)),
+                         .ref = new_column(spans->n, sizeof(uint32_t))};
     for (size_t i = 0; i < spans->n; i++) {
         size_t row = order ? order[i] : i, at = next[lanes[i]]++;
         to.start_ns[at] = spans->start_ns[row];
@@ -167,7 +176,7 @@ take_columns(LsTrackBuilder *spans, const GArray *counts, LsTrack *track, uint8_
                    .end_ns = g_renew(int64_t, g_steal_pointer(&spans->end_ns), n),
                    .name = g_renew(uint32_t, g_steal_pointer(&spans->span_name), n),
                    .ref = g_renew(uint32_t, g_steal_pointer(&spans->ref), n)};
-    uint8_t *classes = g_new(uint8_t, n);
+    uint8_t *classes = new_column(n, sizeof(uint8_t));
     LsSpans *lanes = g_new(LsSpans, counts->len);
     size_t first = 0;
     for (size_t lane = 0; lane < counts->len; lane++) {

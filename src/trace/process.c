@@ -2,9 +2,12 @@
  * trace/process.c: the growing tables and tracks of one process. */
 #include "trace/process.h"
 
+#include "base/memory.h"
 #include "trace/track-private.h"
 
 #include <string.h>
+
+#define BIG_TABLE 65536 /* rows; a power of two */
 
 static void
 clear_rank(LsRank *rank)
@@ -51,7 +54,7 @@ track_equal(gconstpointer a, gconstpointer b)
 static GArray *
 new_rows(size_t size)
 {
-    return g_array_new(FALSE, TRUE, (guint)size);
+    return g_array_new(FALSE, FALSE, (guint)size);
 }
 
 LsProcess *
@@ -142,14 +145,45 @@ ls_process_get_track(LsProcess *process, LsTrackKind kind, const char *name, con
     return track;
 }
 
+/* Room for as many rows again, before GArray makes it without our advice. */
+static void
+grow_rows(GArray *rows)
+{
+    guint n = rows->len;
+    g_array_set_size(rows, n * 2);
+    g_array_set_size(rows, n);
+    ls_memory_expect(rows->data, (size_t)n * 2 * g_array_get_element_size(rows));
+}
+
+void
+ls_rows_add(GArray *rows, const void *row)
+{
+    if (G_UNLIKELY(rows->len >= BIG_TABLE && rows->len < G_MAXUINT / 2 &&
+                   (rows->len & (rows->len - 1)) == 0))
+        grow_rows(rows);
+    g_array_append_vals(rows, row, 1);
+}
+
+static void *
+grow_column(void *column, size_t n, size_t size)
+{
+    column = g_realloc_n(column, n, size);
+    ls_memory_expect(column, n * size);
+    return column;
+}
+
 static void
 grow(LsTrackBuilder *track)
 {
-    track->capacity = track->capacity == 0 ? 16 : track->capacity * 2;
-    track->start_ns = g_renew(int64_t, track->start_ns, track->capacity);
-    track->end_ns = g_renew(int64_t, track->end_ns, track->capacity);
-    track->span_name = g_renew(uint32_t, track->span_name, track->capacity);
-    track->ref = g_renew(uint32_t, track->ref, track->capacity);
+    /* Big columns by four: what is not touched costs nothing, and the sooner they are big, the more
+     * of them lies in big pages. */
+    track->capacity = track->capacity == 0      ? 16
+                      : track->capacity < 32768 ? track->capacity * 2
+                                                : track->capacity * 4;
+    track->start_ns = grow_column(track->start_ns, track->capacity, sizeof(int64_t));
+    track->end_ns = grow_column(track->end_ns, track->capacity, sizeof(int64_t));
+    track->span_name = grow_column(track->span_name, track->capacity, sizeof(uint32_t));
+    track->ref = grow_column(track->ref, track->capacity, sizeof(uint32_t));
 }
 
 void

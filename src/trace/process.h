@@ -61,6 +61,9 @@ size_t      ls_track_builder_get_n(const LsTrackBuilder *track); /* spans or sam
 /* Index of its rank once ls_builder_take has taken it; LS_NONE before. */
 uint32_t    ls_track_builder_get_rank(const LsTrackBuilder *track);
 
+/* One row more, for tables that may have millions: as g_array_append_vals, in big pages. */
+void ls_rows_add(GArray *rows, const void *row);
+
 /* Every name of a span or a row through `map` (n_map long; LS_NONE stays, an id beyond it becomes 0); names
  * of tracks and their categories are left. */
 void ls_process_map_names(LsProcess *process, const uint32_t *map, uint32_t n_map);
