@@ -9,18 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum SettingType { SETTING_TEXT, SETTING_BYTES, SETTING_NUMBER } SettingType;
-
-typedef struct SettingRow {
-    const char *variable;
-    SettingType type;
-    size_t offset;
-    const char *standard, *help;
-} SettingRow;
-
-static const SettingRow rows[] = {
+static const LsSettingRow rows[] = {
 #define LS_SETTING(field, variable, type, standard, help)                                          \
-    {variable, SETTING_##type, offsetof(LsSettings, field), standard, help},
+    {variable, LS_SETTING_##type, offsetof(LsSettings, field), standard, help},
 #include "capture/settings.def"
 #undef LS_SETTING
 };
@@ -76,34 +67,41 @@ ls_parse_bytes(const char *text, int64_t *ret_bytes)
 }
 
 static bool
-row_set(const SettingRow *row, LsSettings *settings, const char *text)
+row_set(const LsSettingRow *row, void *fields, const char *text)
 {
-    void *field = (char *)settings + row->offset;
+    void *field = (char *)fields + row->offset;
     switch (row->type) {
-    case SETTING_TEXT:
+    case LS_SETTING_TEXT:
         if (strlen(text) >= LS_SETTING_TEXT_MAX)
             return false;
         memcpy(field, text, strlen(text) + 1);
         return true;
-    case SETTING_BYTES:
+    case LS_SETTING_BYTES:
         return ls_parse_bytes(text, field);
-    case SETTING_NUMBER:
+    case LS_SETTING_NUMBER:
         return ls_parse_number(text, field);
     }
     return false;
 }
 
 void
-ls_settings_load(LsSettings *ret_settings, const char **ret_bad)
+ls_settings_load_rows(const LsSettingRow *table, size_t n_rows, void *ret_fields,
+                      const char **ret_bad)
 {
     *ret_bad = NULL;
-    for (size_t i = 0; i < N_ROWS; i++) {
-        const char *text = getenv(rows[i].variable);
-        row_set(&rows[i], ret_settings, rows[i].standard);
-        if (text != NULL && text[0] != '\0' && !row_set(&rows[i], ret_settings, text) &&
+    for (size_t i = 0; i < n_rows; i++) {
+        const char *text = getenv(table[i].variable);
+        row_set(&table[i], ret_fields, table[i].standard);
+        if (text != NULL && text[0] != '\0' && !row_set(&table[i], ret_fields, text) &&
             *ret_bad == NULL)
-            *ret_bad = rows[i].variable;
+            *ret_bad = table[i].variable;
     }
+}
+
+void
+ls_settings_load(LsSettings *ret_settings, const char **ret_bad)
+{
+    ls_settings_load_rows(rows, N_ROWS, ret_settings, ret_bad);
 }
 
 bool
@@ -111,12 +109,12 @@ ls_settings_format(const LsSettings *settings, size_t index, LsSettingText *ret_
 {
     if (index >= N_ROWS)
         return false;
-    const SettingRow *row = &rows[index];
+    const LsSettingRow *row = &rows[index];
     const void *field = (const char *)settings + row->offset;
     ret_text->variable = row->variable;
     ret_text->standard = row->standard;
     ret_text->help = row->help;
-    if (row->type == SETTING_TEXT)
+    if (row->type == LS_SETTING_TEXT)
         snprintf(ret_text->value, sizeof ret_text->value, "%s", (const char *)field);
     else
         snprintf(ret_text->value, sizeof ret_text->value, "%lld",

@@ -10,6 +10,20 @@
 
 #define LS_SETTING_TEXT_MAX 1024
 
+/* One row of a table of settings; the field it fills lies at `offset` of the table's struct. */
+typedef enum LsSettingType {
+    LS_SETTING_TEXT, /* char[LS_SETTING_TEXT_MAX] */
+    LS_SETTING_BYTES,
+    LS_SETTING_NUMBER,
+} LsSettingType;
+
+typedef struct LsSettingRow {
+    const char *variable;
+    LsSettingType type;
+    size_t offset;
+    const char *standard, *help;
+} LsSettingRow;
+
 typedef struct LsSettings {
 #define LS_FIELD_TEXT(field)                              char field[LS_SETTING_TEXT_MAX];
 #define LS_FIELD_BYTES(field)                             int64_t field;
@@ -25,6 +39,10 @@ typedef struct LsSettings {
 /* From the environment; what is not set or makes no sense takes its default. ret_bad names the
  * first variable that made no sense, or is NULL. Allocates nothing. */
 void ls_settings_load(LsSettings *ret_settings, const char **ret_bad);
+
+/* The same for another table (the tracer's). */
+void ls_settings_load_rows(const LsSettingRow *rows, size_t n_rows, void *ret_fields,
+                           const char **ret_bad);
 
 /* Row `index` as text, for run.json and `lockstep settings`; false past the last row. */
 typedef struct LsSettingText {
