@@ -23,6 +23,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* Of one cycle on standard error; the trace has them all. */
+#define STALLS_SAID 6
+
 /* With a cycle time of 0 an idle rank still must not spin. */
 #define LEAST_PAUSE_NS 50000
 
@@ -31,6 +34,7 @@ struct LsLoop {
     LsControl *control;
     int64_t cycle;       /* number of the current one; -1: not running yet */
     int64_t pause_ns;    /* of a rank that has nothing to submit */
+    int stalls;          /* of this cycle */
     int64_t linger_from; /* when this rank began to want to leave; 0: it does not */
     LsStage stage;       /* under way since stage_ns */
     int64_t stage_ns;
@@ -87,12 +91,26 @@ on_stall(void *user, const char *tensor, int missing_rank, int64_t waited_ns)
 {
     LsLoop *loop = user;
     char text[LS_FAILURE_TEXT_MAX];
+    ls_instrument_stall(loop->config.instrument, tensor,
+                        loop->config.world->infos[missing_rank].job_rank, waited_ns);
+    if (loop->stalls++ >= STALLS_SAID)
+        return;
     snprintf(text, sizeof text,
              "tensor %s has waited %lld ms for rank %d, which has not submitted it", tensor,
              (long long)(waited_ns / 1000000), missing_rank);
-    ls_instrument_stall(loop->config.instrument, tensor,
-                        loop->config.world->infos[missing_rank].job_rank, waited_ns);
     ls_instrument_say(text);
+}
+
+static void
+end_stalls(LsLoop *loop)
+{
+    char text[128];
+    if (loop->stalls > STALLS_SAID) {
+        snprintf(text, sizeof text, "%d more waits of a tensor for a rank are in cycle %lld",
+                 loop->stalls - STALLS_SAID, (long long)loop->cycle);
+        ls_instrument_say(text);
+    }
+    loop->stalls = 0;
 }
 
 static void
@@ -200,6 +218,7 @@ run_cycle(LsLoop *loop, LsOutcome *ret_outcome)
     outcome.requests = requests.n;
     lockstep_status status = negotiate(loop, &requests, wants_to_leave(loop, &state));
     end_stage(loop);
+    end_stalls(loop);
     ls_request_list_clear(&requests);
     if (status != LOCKSTEP_OK)
         return status;

@@ -98,7 +98,7 @@ mpi_close(LsPlane *base)
     MpiPlane *plane = (MpiPlane *)base;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         MPI_Op *op = &plane->own[rows[i].dtype][rows[i].op];
-        if (*op != MPI_OP_NULL)
+        if (*op != MPI_OP_NULL && ls_mpi_is_running())
             MPI_Op_free(op);
     }
     free(plane);

@@ -42,8 +42,8 @@ ls_world_mpi_communicator(const LsWorld *world)
     return ((const MpiWorld *)world)->communicator;
 }
 
-static bool
-is_running(void)
+bool
+ls_mpi_is_running(void)
 {
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);
@@ -54,7 +54,7 @@ is_running(void)
 static bool
 mpi_fits(const lockstep_options *options)
 {
-    return !options->alone && (options->mpi_comm != NULL || is_running());
+    return !options->alone && (options->mpi_comm != NULL || ls_mpi_is_running());
 }
 
 /* Whether this process may call MPI from one more thread. */
@@ -64,7 +64,7 @@ check_threads(void)
     static const char *const levels[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
                                          "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"};
     int level = MPI_THREAD_SINGLE;
-    if (!is_running())
+    if (!ls_mpi_is_running())
         return ls_fail(LOCKSTEP_ERR_MPI, "a communicator was given, but MPI is not running: call "
                                          "MPI_Init_thread first");
     lockstep_status status = ls_mpi_check(MPI_Query_thread(&level), "MPI_Query_thread");
@@ -105,7 +105,7 @@ static void
 mpi_close(LsWorld *base)
 {
     MpiWorld *world = (MpiWorld *)base;
-    if (world->communicator != MPI_COMM_NULL && is_running())
+    if (world->communicator != MPI_COMM_NULL && ls_mpi_is_running())
         MPI_Comm_free(&world->communicator);
     atomic_fetch_sub(&open_worlds, 1);
     free(world->base.infos);

@@ -11,6 +11,8 @@
 /* The context's own duplicate. */
 MPI_Comm ls_world_mpi_communicator(const LsWorld *world);
 
+/* Initialised and not finalised. */
+bool ls_mpi_is_running(void);
 /* LOCKSTEP_OK, or LOCKSTEP_ERR_MPI with MPI's own words. call: "MPI_Bcast". */
 lockstep_status ls_mpi_check(int result, const char *call);
 

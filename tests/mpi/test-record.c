@@ -253,6 +253,30 @@ test_stall(void)
     }
 }
 
+/* Many waits at once: all in the trace, few on standard error. */
+static void
+test_many_stalls(void)
+{
+    static float data[20];
+    lockstep_handle handles[20];
+    recorder_start();
+    lockstep_context *context = support_open("stall_warning_s=0.2");
+    if (support_rank() == 1)
+        g_usleep(350000);
+    for (int i = 0; i < 20; i++) {
+        g_autofree char *name = g_strdup_printf("many/%d", i);
+        lockstep_tensor tensor = support_tensor(name, &data[i], &data[i], 1, LOCKSTEP_FLOAT32);
+        assert_status(lockstep_allreduce(context, &tensor, LOCKSTEP_SUM, &handles[i]), LOCKSTEP_OK);
+    }
+    for (int i = 0; i < 20; i++)
+        assert_status(lockstep_wait(context, handles[i], -1), LOCKSTEP_OK);
+    support_close(context);
+    if (support_rank() == 0) {
+        g_assert_cmpuint(recorder_count(LS_RECORD_STALL, NULL), >=, 20);
+        g_assert_true(recorder_heard("more waits of a tensor for a rank are in cycle"));
+    }
+}
+
 /* An error that is handed to the caller is in the trace of every rank. */
 static void
 test_error(void)
@@ -327,6 +351,7 @@ main(int argc, char **argv)
     g_test_add_func("/mpi/record/idle", test_idle);
     g_test_add_func("/mpi/record/clock-cycles", test_clock_cycles);
     g_test_add_func("/mpi/record/stall", test_stall);
+    g_test_add_func("/mpi/record/many-stalls", test_many_stalls);
     g_test_add_func("/mpi/record/error", test_error);
     g_test_add_func("/mpi/record/round-trips", test_round_trips);
     return support_run();
