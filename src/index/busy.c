@@ -11,9 +11,12 @@
 enum { LEAF = 16, LEAF_SHIFT = 4, FAN_SHIFT = 2, MAX_LEVELS = 16 };
 
 typedef struct Node {
-    int64_t end_ns, busy_ns, longest_ns;
+    int64_t start_ns, end_ns, busy_ns;
+    uint32_t longest_ns; /* UINT32_MAX: that long or longer */
     uint8_t category;
 } Node;
+
+_Static_assert(sizeof(Node) == 32, "two nodes share a cache line");
 
 struct LsBusy {
     const int64_t *start_ns, *end_ns;
@@ -77,10 +80,11 @@ make_leaf(const LsBusy *busy, size_t first)
 {
     size_t last = MIN(first + LEAF, busy->n);
     LsBusySum sum = {0};
-    Node node = {.end_ns = ls_busy_get_end(busy, last - 1)};
+    Node node = {.start_ns = ls_busy_get_start(busy, first),
+                 .end_ns = ls_busy_get_end(busy, last - 1)};
     for (size_t i = first; i < last; i++) {
         int64_t ns = ls_busy_get_end(busy, i) - ls_busy_get_start(busy, i);
-        node.longest_ns = MAX(node.longest_ns, ns);
+        node.longest_ns = (uint32_t)MAX(node.longest_ns, MIN(ns, UINT32_MAX));
         add_time(&sum, ls_busy_get_category(busy, i), ns);
     }
     node.busy_ns = sum.busy_ns;
@@ -92,7 +96,7 @@ static Node
 join_nodes(const Node *below, size_t n)
 {
     LsBusySum sum = {0};
-    Node node = {.end_ns = below[n - 1].end_ns};
+    Node node = {.start_ns = below[0].start_ns, .end_ns = below[n - 1].end_ns};
     for (size_t i = 0; i < n; i++) {
         node.longest_ns = MAX(node.longest_ns, below[i].longest_ns);
         add_time(&sum, below[i].category, below[i].busy_ns);
@@ -176,21 +180,105 @@ ls_busy_find(const LsBusy *busy, int64_t time_ns)
     return low;
 }
 
-/* The highest node that begins with `span`, ends by until_ns and holds no long span; -1: none. */
-static int
-find_level(const LsBusy *busy, size_t span, int64_t until_ns, int64_t long_ns)
+static bool
+is_short(const Node *node, int64_t long_ns)
 {
-    int found = -1;
-    for (int level = 0; level < busy->n_levels; level++) {
+    return node->longest_ns < long_ns && node->longest_ns < UINT32_MAX;
+}
+
+/* The highest node over a leaf that begins with `span`, ends by limit_ns and holds no long span. */
+static const Node *
+climb(const LsBusy *busy, size_t span, int64_t limit_ns, int64_t long_ns, int *ret_shift)
+{
+    const Node *found = NULL;
+    for (int level = 1; level < busy->n_levels; level++) {
         int shift = LEAF_SHIFT + level * FAN_SHIFT;
-        if (span & (((size_t)1 << shift) - 1))
-            break;
         const Node *node = &busy->levels[level][span >> shift];
-        if (node->end_ns > until_ns || node->longest_ns >= long_ns)
+        if ((span & (((size_t)1 << shift) - 1)) || node->end_ns > limit_ns ||
+            !is_short(node, long_ns))
             break;
-        found = level;
+        found = node;
+        *ret_shift = shift;
     }
     return found;
+}
+
+bool
+ls_busy_is_long(const LsBusy *busy, size_t span, int64_t long_ns, int64_t *ret_start_ns)
+{
+    if ((span & (LEAF - 1)) == 0) {
+        const Node *leaf = &busy->levels[0][span >> LEAF_SHIFT];
+        *ret_start_ns = leaf->start_ns;
+        if (is_short(leaf, long_ns))
+            return false;
+    }
+    *ret_start_ns = ls_busy_get_start(busy, span);
+    return ls_busy_get_end(busy, span) - *ret_start_ns >= long_ns;
+}
+
+/* Adds single spans up to the next leaf. Runs of one category are added up in a register. */
+static size_t
+sum_spans(const LsBusy *busy, size_t from, size_t to, int64_t until_ns, int64_t clip_ns,
+          int64_t long_ns, LsBusySum *sum)
+{
+    const int64_t *starts = busy->start_ns, *ends = busy->end_ns;
+    const uint8_t *categories = busy->category;
+    size_t stride = busy->stride, i = from;
+    uint8_t category = categories && from < to ? categories[from] : 0;
+    int64_t run_ns = 0;
+    for (; i < to; i++) {
+        int64_t start = starts[i * stride], end = ends[i * stride];
+        if (start >= until_ns || end - start >= long_ns)
+            break;
+        if (categories && categories[i] != category) {
+            add_time(sum, category, run_ns);
+            category = categories[i];
+            run_ns = 0;
+        }
+        run_ns += MAX(MIN(end, clip_ns) - start, 0);
+    }
+    if (i > from)
+        add_time(sum, category, run_ns);
+    sum->n += i - from;
+    return i;
+}
+
+/* Adds whole nodes from a leaf's first span on: those that end by until_ns, and the leaf that ends
+ * after it if it is close. */
+static size_t
+sum_nodes(const LsBusy *busy, size_t from, int64_t until_ns, int64_t clip_ns, int64_t long_ns,
+          LsBusySum *sum)
+{
+    const Node *leaves = busy->levels[0];
+    int64_t limit_ns = MIN(until_ns, clip_ns), close_ns = long_ns < INT64_MAX ? long_ns / 2 : -1;
+    uint8_t category = leaves[from >> LEAF_SHIFT].category;
+    int64_t run_ns = 0;
+    size_t i = from;
+    while (i < busy->n) {
+        const Node *node = &leaves[i >> LEAF_SHIFT];
+        int shift = LEAF_SHIFT;
+        if (node->start_ns >= until_ns || !is_short(node, long_ns))
+            break;
+        if (node->end_ns > limit_ns &&
+            (node->end_ns > clip_ns || node->end_ns - node->start_ns > close_ns))
+            break;
+        if ((i & ((LEAF << FAN_SHIFT) - 1)) == 0) {
+            const Node *higher = climb(busy, i, limit_ns, long_ns, &shift);
+            node = higher ? higher : node;
+        }
+        if (node->category != category) {
+            add_time(sum, category, run_ns);
+            category = node->category;
+            run_ns = 0;
+        }
+        run_ns += node->busy_ns;
+        i += (size_t)1 << shift;
+    }
+    i = MIN(i, busy->n);
+    if (i > from)
+        add_time(sum, category, run_ns);
+    sum->n += i - from;
+    return i;
 }
 
 size_t
@@ -198,22 +286,17 @@ ls_busy_sum(const LsBusy *busy, size_t from, int64_t until_ns, int64_t clip_ns, 
             LsBusySum *sum)
 {
     size_t i = from;
-    while (i < busy->n && ls_busy_get_start(busy, i) < until_ns) {
-        int level = (i & (LEAF - 1)) == 0 ? find_level(busy, i, until_ns, long_ns) : -1;
-        size_t next = i + 1;
-        if (level >= 0) {
-            int shift = LEAF_SHIFT + level * FAN_SHIFT;
-            const Node *node = &busy->levels[level][i >> shift];
-            add_time(sum, node->category, node->busy_ns);
-            next = MIN(i + ((size_t)1 << shift), busy->n);
-        } else {
-            int64_t start = ls_busy_get_start(busy, i), end = ls_busy_get_end(busy, i);
-            if (end - start >= long_ns)
-                break;
-            add_time(sum, ls_busy_get_category(busy, i), MAX(MIN(end, clip_ns) - start, 0));
-        }
-        sum->n += next - i;
-        i = next;
+    while (i < busy->n) {
+        if ((i & (LEAF - 1)) == 0)
+            i = sum_nodes(busy, i, until_ns, clip_ns, long_ns, sum);
+        /* The leaf knows where the next span begins: the span itself is seldom in the cache. */
+        if (i >= busy->n ||
+            ((i & (LEAF - 1)) == 0 && busy->levels[0][i >> LEAF_SHIFT].start_ns >= until_ns))
+            break;
+        size_t boundary = MIN((i | (LEAF - 1)) + 1, busy->n);
+        i = sum_spans(busy, i, boundary, until_ns, clip_ns, long_ns, sum);
+        if (i < boundary)
+            break;
     }
     return i;
 }

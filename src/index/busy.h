@@ -16,7 +16,7 @@
 
 typedef struct LsBusy LsBusy;
 
-enum { LS_BUSY_CATEGORIES = 32 };
+enum { LS_BUSY_CATEGORIES = 16 };
 
 /* What some spans in a row amount to. */
 typedef struct LsBusySum {
@@ -39,8 +39,12 @@ uint8_t ls_busy_get_category(const LsBusy *busy, size_t span);
 
 /* The first span that ends after the time; n if there is none. */
 size_t ls_busy_find(const LsBusy *busy, int64_t time_ns);
+/* Where the span begins; true: it lasts at least long_ns. Cheaper than asking for both its ends. */
+bool ls_busy_is_long(const LsBusy *busy, size_t span, int64_t long_ns, int64_t *ret_start_ns);
 /* Adds the spans from `from` on that begin before until_ns, their time beyond clip_ns left out, and
- * stops before the first one of at least long_ns. Returns the first span not added. O(log n). */
+ * stops before the first one of at least long_ns. Spans that lie close (a leaf of them within half
+ * of long_ns) are taken together, by where the first begins: long_ns is the width of a pixel.
+ * Returns the first span not added. O(log n + what lies between leaves). */
 size_t ls_busy_sum(const LsBusy *busy, size_t from, int64_t until_ns, int64_t clip_ns,
                    int64_t long_ns, LsBusySum *sum);
 /* The category with most time in it. */

@@ -8,11 +8,14 @@
 /* Times to device pixels of one scene. */
 typedef struct LsScale {
     int64_t start_ns, end_ns;
-    double px_per_ns;
-    int32_t width; /* device px */
+    double px_per_ns, ns_per_px;
+    int32_t width;        /* device px */
+    const int64_t *edges; /* width + 1: when each column begins; NULL: computed anew each time */
 } LsScale;
 
 LsScale ls_scale_new(const LsView *view);
+/* Fills an array of int64_t, which must outlive the scale. */
+void ls_scale_set_edges(LsScale *scale, GArray *edges);
 int32_t ls_scale_get_x(const LsScale *scale, int64_t time_ns); /* rounded, not clamped */
 int64_t ls_scale_get_time(const LsScale *scale, int32_t x);
 

@@ -146,36 +146,48 @@ is_span_selected(const LsMaking *making, const LsRow *row, uint32_t lane, uint32
            pick->index == span;
 }
 
-/* The items of one lane: what a span of its own needs beyond folding. */
+/* What an item needs beyond folding; true: it is communication that must be cut. */
+static bool
+finish_span(const LsMaking *making, const LsRow *row, LsItem *item, size_t *next)
+{
+    const LsModel *model = making->model;
+    const LsRankModel *rank = &model->rank[row->rank];
+    const LsSpans *spans = &model->tracks[row->track].lanes[row->lane];
+    item->ref_kind = LS_PICK_SPAN;
+    item->lane = (uint8_t)row->lane;
+    if (item->flags & LS_ITEM_FOLDED) {
+        if (item->role == LS_ROLE_COMMUNICATION)
+            item->form = (uint8_t)judge_column(making, rank->sets[LS_SET_EXPOSED], item, next);
+        return false;
+    }
+    item->shade = get_shade(item, model->lanes[row->track][row->lane].roles, spans->n);
+    if (is_span_selected(making, row, row->lane, item->ref))
+        item->flags |= LS_ITEM_SELECTED;
+    if (get_width(making, item) >= LABEL_PX)
+        item->text = spans->name[item->ref];
+    return item->role == LS_ROLE_COMMUNICATION && rank->has_compute;
+}
+
 void
 ls_making_add_spans(LsMaking *making, const LsRow *row)
 {
-    const LsModel *model = making->model;
-    const LsSpans *spans = &model->tracks[row->track].lanes[row->lane];
-    const LsBusy *exposed = model->rank[row->rank].sets[LS_SET_EXPOSED];
-    g_autoptr(GArray) folded = g_array_new(FALSE, FALSE, sizeof(LsItem));
-    ls_fold_lane(&making->scale, model->lanes[row->track][row->lane].busy, folded);
+    const LsSpans *spans = &making->model->tracks[row->track].lanes[row->lane];
+    GArray *items = making->scene->items, *cut = g_array_set_size(making->scratch, 0);
+    guint first = items->len, kept = first;
     size_t next = 0;
-    for (guint i = 0; i < folded->len; i++) {
-        LsItem item = g_array_index(folded, LsItem, i);
-        item.ref_kind = LS_PICK_SPAN;
-        item.lane = (uint8_t)row->lane;
-        if (item.flags & LS_ITEM_FOLDED) {
-            if (item.role == LS_ROLE_COMMUNICATION)
-                item.form = (uint8_t)judge_column(making, exposed, &item, &next);
-            g_array_append_val(making->scene->items, item);
-            continue;
-        }
-        item.shade = get_shade(&item, model->lanes[row->track][row->lane].roles, spans->n);
-        if (is_span_selected(making, row, row->lane, item.ref))
-            item.flags |= LS_ITEM_SELECTED;
-        if (get_width(making, &item) >= LABEL_PX)
-            item.text = spans->name[item.ref];
-        if (item.role == LS_ROLE_COMMUNICATION)
-            ls_making_add_cut(making, row->rank, item, spans->start_ns[item.ref],
-                              spans->end_ns[item.ref]);
+    ls_fold_lane(&making->scale, making->model->lanes[row->track][row->lane].busy, items);
+    for (guint i = first; i < items->len; i++) {
+        LsItem *item = get_item(making, i);
+        if (finish_span(making, row, item, &next))
+            g_array_append_val(cut, *item);
         else
-            g_array_append_val(making->scene->items, item);
+            *get_item(making, kept++) = *item;
+    }
+    g_array_set_size(items, kept);
+    for (guint i = 0; i < cut->len; i++) {
+        LsItem item = g_array_index(cut, LsItem, i);
+        ls_making_add_cut(making, row->rank, item, spans->start_ns[item.ref],
+                          spans->end_ns[item.ref]);
     }
 }
 
@@ -258,7 +270,7 @@ add_calls_of_lane(LsMaking *making, const LsRow *row)
     const LsModel *model = making->model;
     const LsSpans *spans = &model->tracks[row->track].lanes[row->lane];
     const LsBusy *exposed = model->rank[row->rank].sets[LS_SET_EXPOSED];
-    g_autoptr(GArray) folded = g_array_new(FALSE, FALSE, sizeof(LsItem));
+    GArray *folded = g_array_set_size(making->scratch, 0);
     ls_fold_lane(&making->scale, model->lanes[row->track][row->lane].busy, folded);
     size_t next = 0;
     for (guint i = 0; i < folded->len; i++) {

@@ -14,6 +14,7 @@ typedef struct LsMaking {
     const LsView *view;
     LsScale scale;
     const LsTensorLanes *lanes; /* by tensor */
+    GArray *scratch;            /* LsItem: one lane folded, before what it needs beside */
     bool many_steps;            /* more than one step is in sight */
 } LsMaking;
 

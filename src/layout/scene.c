@@ -15,6 +15,7 @@ enum { STORED_TEXT = 1u << 31 }; /* a text of the scene's own, else a string of 
 typedef struct LsSceneInside {
     LsScene scene; /* first: the public part */
     LsTensorLanes *lanes;
+    GArray *scratch, *edges;
     bool made;
 } LsSceneInside;
 
@@ -52,6 +53,8 @@ ls_scene_new(const LsModel *model)
     scene->overview.x_ticks = g_array_new(FALSE, FALSE, sizeof(LsRulerTick));
     scene->overview.y_ticks = g_array_new(FALSE, FALSE, sizeof(LsRulerTick));
     scene->texts = g_string_new(NULL);
+    inside->scratch = g_array_new(FALSE, FALSE, sizeof(LsItem));
+    inside->edges = g_array_new(FALSE, FALSE, sizeof(int64_t));
     return scene;
 }
 
@@ -77,6 +80,8 @@ ls_scene_free(LsScene *scene)
     g_free(scene->overview.cells);
     g_string_free(scene->texts, TRUE);
     ls_tensor_lanes_free(inside->lanes);
+    g_array_unref(inside->scratch);
+    g_array_unref(inside->edges);
     ls_view_clear(&scene->view);
     g_free(inside);
 }
@@ -216,8 +221,10 @@ ls_scene_update(LsScene *scene, const LsView *view)
         .view = &scene->view,
         .scale = ls_scale_new(&scene->view),
         .lanes = inside->lanes,
+        .scratch = inside->scratch,
         .many_steps = sees_many_steps(scene->model, view),
     };
+    ls_scale_set_edges(&making.scale, inside->edges);
     ls_making_add_step_lines(&making);
     add_rows_in_sight(&making);
     if (view->mode == LS_VIEW_TENSORS)

@@ -65,7 +65,7 @@ add_track_lane(LsMaking *making, const LsRow *row, uint32_t l)
 {
     const LsModel *model = making->model;
     const LsSpans *spans = &model->tracks[row->track].lanes[l];
-    g_autoptr(GArray) folded = g_array_new(FALSE, FALSE, sizeof(LsItem));
+    GArray *folded = g_array_set_size(making->scratch, 0);
     ls_fold_lane(&making->scale, model->lanes[row->track][l].busy, folded);
     for (guint i = 0; i < folded->len; i++) {
         LsItem item = g_array_index(folded, LsItem, i);

@@ -18,6 +18,18 @@ ls_colour_mix(LsColour from, LsColour to, double share)
     return mixed;
 }
 
+static void
+fill_shades(LsPainter *painter, int role)
+{
+    for (int shade = 0; shade < LS_N_SHADES; shade++)
+        for (int step = 0; step <= LS_ITEM_SHARE_STEPS; step++) {
+            LsColour full =
+                role < LS_N_ROLES ? painter->shades[role][shade] : painter->theme->strong;
+            painter->filled[role][shade][step] = ls_colour_mix(
+                painter->theme->surface, full, 0.15 + 0.85 * step / LS_ITEM_SHARE_STEPS);
+        }
+}
+
 void
 ls_painter_set_theme(LsPainter *painter, const LsTheme *theme)
 {
@@ -27,7 +39,9 @@ ls_painter_set_theme(LsPainter *painter, const LsTheme *theme)
         painter->shades[role][0] = plain;
         painter->shades[role][1] = ls_colour_mix(plain, theme->dark ? 0x000000 : 0xFFFFFF, 0.25);
         painter->shades[role][2] = ls_colour_mix(plain, theme->dark ? 0xFFFFFF : 0x000000, 0.1);
+        fill_shades(painter, role);
     }
+    fill_shades(painter, LS_N_ROLES);
 }
 
 LsPainter *
@@ -179,13 +193,14 @@ ls_item_get_colour(const LsPainter *painter, const LsScene *scene, const LsRow *
                    const LsItem *item)
 {
     LsColour colour;
-    if (!find_other_colour(painter, scene, row, item, &colour))
-        colour = item->form == LS_FORM_STRONG
-                     ? painter->theme->strong
-                     : painter->shades[item->role][item->shade % LS_N_SHADES];
-    if (item->share < 255 && row->kind != LS_ROW_BAND)
-        colour = ls_colour_mix(painter->theme->surface, colour, 0.15 + 0.85 * item->share / 255);
-    return colour;
+    int step = row->kind == LS_ROW_BAND ? LS_ITEM_SHARE_STEPS
+                                        : (item->share * LS_ITEM_SHARE_STEPS + 127) / 255;
+    if (scene->view.colour_by != LS_COLOUR_KIND &&
+        find_other_colour(painter, scene, row, item, &colour))
+        return ls_colour_mix(painter->theme->surface, colour,
+                             0.15 + 0.85 * step / LS_ITEM_SHARE_STEPS);
+    int role = item->form == LS_FORM_STRONG ? LS_N_ROLES : item->role;
+    return painter->filled[role][item->shade % LS_N_SHADES][step];
 }
 
 int

@@ -12,6 +12,8 @@ struct LsPainter {
     LsText *text;
     bool vector;
     LsColour shades[LS_N_ROLES][LS_N_SHADES];
+    /* The same by how full a column is; the row after the roles' is exposed communication. */
+    LsColour filled[LS_N_ROLES + 1][LS_N_SHADES][LS_ITEM_SHARE_STEPS + 1];
     cairo_surface_t *strip; /* one dense row, device pixels */
     uint32_t *background;   /* a line of pixels under it */
     LsColour *colours;      /* of the row's items */

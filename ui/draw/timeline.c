@@ -179,7 +179,8 @@ draw_row(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRow *row
     if (is_rastered(painter, cr, scene, row)) {
         ls_raster_row(painter, cr, scene, row);
         for (size_t i = 0; i < row->n_items; i++)
-            if (items[i].text != 0 || items[i].form == LS_FORM_STRONG ||
+            if ((items[i].x1 - items[i].x0 >= EDGE_PX * scene->view.scale &&
+                 (items[i].text != 0 || items[i].form == LS_FORM_STRONG)) ||
                 (items[i].flags & LS_ITEM_OPEN))
                 draw_item_edges(painter, cr, scene, row, &items[i]);
     } else {
