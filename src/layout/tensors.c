@@ -28,7 +28,8 @@ ls_use_get_last_ns(const LsModel *model, const LsUse *use)
 {
     int64_t last = use->done_ns;
     if (use->call < model->n_calls)
-        last = MAX(last, model->calls[use->call].end_ns);
+        last =
+            MAX(last, MAX(model->calls[use->call].end_ns, model->calls[use->call].unpack_end_ns));
     last = MAX(last, use->agreed_ns);
     return MAX(last, ls_use_get_first_ns(model, use));
 }

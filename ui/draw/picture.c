@@ -184,7 +184,7 @@ static cairo_surface_t *
 create_pdf(const char *path, const LsPicture *picture)
 {
     cairo_surface_t *surface = cairo_pdf_surface_create(path, picture->width, picture->height);
-    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
+    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, "");
     cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_TITLE,
                                    picture->title ? picture->title : "");
     return surface;

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A scene of the pair whose every moment is known (tests/unit/index/test-activity.c), a nanosecond
+ * a pixel: where things stand, in which form, and that a hit leads back.
+ */
+#include "layout/hit.h"
+#include "layout/inspect.h"
+#include "layout/scene.h"
+#include "tests/unit/sample-trace.h"
+
+typedef struct Pair {
+    LsTrace *trace;
+    LsActivity *activity;
+    LsModel *model;
+    LsView view;
+    LsScene *scene;
+} Pair;
+
+static void
+make_pair(Pair *pair, LsViewMode mode)
+{
+    pair->trace = sample_late_pair();
+    pair->activity = ls_activity_new(pair->trace);
+    pair->model = ls_model_new(pair->trace, pair->activity);
+    ls_view_init(&pair->view, pair->model, 1000, 600, 1);
+    ls_view_set_mode(&pair->view, pair->model, mode);
+    pair->view.fold = LS_FOLD_OPEN;
+    ls_view_show(&pair->view, 0, 1000, 0);
+    pair->scene = ls_scene_new(pair->model);
+    ls_scene_update(pair->scene, &pair->view);
+}
+
+static void
+clear_pair(Pair *pair)
+{
+    ls_scene_free(pair->scene);
+    ls_view_clear(&pair->view);
+    ls_model_free(pair->model);
+    ls_activity_free(pair->activity);
+    ls_trace_unref(pair->trace);
+}
+
+static const LsRow *
+find_row(const LsScene *scene, uint32_t rank, LsRowKind kind)
+{
+    for (size_t i = 0; i < ls_scene_get_n_rows(scene); i++) {
+        const LsRow *row = ls_scene_get_row(scene, i);
+        if (row->rank == rank && row->kind == kind)
+            return row;
+    }
+    g_assert_not_reached();
+}
+
+/* Whether the row has an item of this role, form and place. */
+static bool
+has_item(const LsScene *scene, const LsRow *row, LsRole role, LsForm form, uint16_t x0, uint16_t x1)
+{
+    for (size_t i = 0; i < row->n_items; i++) {
+        const LsItem *item = &g_array_index(scene->items, LsItem, row->first_item + i);
+        if (item->role == role && item->form == form && item->x0 == x0 && item->x1 == x1)
+            return true;
+    }
+    return false;
+}
+
+static void
+test_form(void)
+{
+    Pair pair;
+    make_pair(&pair, LS_VIEW_RANKS);
+    const LsRow *row = find_row(pair.scene, 0, LS_ROW_COMMUNICATION);
+    /* Rank 0 arrives at 400 and 500, rank 1 at 600 and 700; compute ends at 500. */
+    g_assert_true(has_item(pair.scene, row, LS_ROLE_WAIT, LS_FORM_HATCHED, 400, 700));
+    g_assert_true(has_item(pair.scene, row, LS_ROLE_WAIT, LS_FORM_HATCHED, 500, 700));
+    g_assert_true(has_item(pair.scene, row, LS_ROLE_COMMUNICATION, LS_FORM_STRONG, 620, 680));
+    g_assert_true(has_item(pair.scene, row, LS_ROLE_COMMUNICATION, LS_FORM_STRONG, 740, 840));
+    /* Rank 1 computes until 700: the first call is hidden, the second exposed; it waits for nobody.
+     */
+    row = find_row(pair.scene, 1, LS_ROW_COMMUNICATION);
+    g_assert_true(has_item(pair.scene, row, LS_ROLE_COMMUNICATION, LS_FORM_PLAIN, 620, 684));
+    g_assert_true(has_item(pair.scene, row, LS_ROLE_COMMUNICATION, LS_FORM_STRONG, 740, 840));
+    for (size_t i = 0; i < row->n_items; i++)
+        g_assert_cmpint(g_array_index(pair.scene->items, LsItem, row->first_item + i).role, !=,
+                        LS_ROLE_WAIT);
+    clear_pair(&pair);
+}
+
+static void
+test_note(void)
+{
+    Pair pair;
+    make_pair(&pair, LS_VIEW_RANKS);
+    const LsRow *waits = find_row(pair.scene, 0, LS_ROW_RANK);
+    const LsRow *last = find_row(pair.scene, 1, LS_ROW_RANK);
+    g_assert_cmpstr(waits->note, ==, "waits 200 ns");
+    g_assert_false(waits->alarm);
+    g_assert_cmpstr(last->note, ==, "last in 2 of 2");
+    g_assert_true(last->alarm);
+    clear_pair(&pair);
+}
+
+/* Every pixel of every item that stands for a row of a table leads back to a span there at that
+ * time. */
+static void
+check_hits(const Pair *pair)
+{
+    size_t checked = 0;
+    for (size_t r = 0; r < ls_scene_get_n_rows(pair->scene); r++) {
+        const LsRow *row = ls_scene_get_row(pair->scene, r);
+        double y = row->y - pair->scene->view.scroll_y + row->height / 2;
+        for (size_t i = 0; i < row->n_items; i++) {
+            const LsItem *item = &g_array_index(pair->scene->items, LsItem, row->first_item + i);
+            LsPick pick = ls_hit_find(pair->scene, (item->x0 + item->x1) / 2.0, y);
+            g_assert_cmpuint(pick.rank, ==, row->rank);
+            if (item->ref_kind == LS_PICK_NONE || pick.kind == LS_PICK_NONE)
+                continue;
+            g_autoptr(LsInspect) inspect = ls_inspect_new(pair->model, &pick);
+            g_assert_cmpint(inspect->start_ns, <=, pick.time_ns);
+            g_assert_cmpint(inspect->end_ns, >=, pick.time_ns);
+            checked++;
+        }
+    }
+    g_assert_cmpuint(checked, >, 6);
+}
+
+static void
+test_hits(void)
+{
+    for (int mode = LS_VIEW_RANKS; mode <= LS_VIEW_TENSORS; mode++) {
+        Pair pair;
+        make_pair(&pair, (LsViewMode)mode);
+        check_hits(&pair);
+        clear_pair(&pair);
+    }
+}
+
+static void
+test_hit_call(void)
+{
+    Pair pair;
+    make_pair(&pair, LS_VIEW_RANKS);
+    size_t n;
+    const LsCall *calls = ls_trace_get_calls(pair.trace, &n);
+    const LsRow *row = find_row(pair.scene, 0, LS_ROW_COMMUNICATION);
+    LsPick pick = ls_hit_find(pair.scene, 650, row->y + 10);
+    g_assert_cmpint(pick.kind, ==, LS_PICK_CALL);
+    g_assert_cmpint(calls[pick.index].start_ns, ==, 620);
+    /* A wait leads to the call that was waited for. */
+    pick = ls_hit_find(pair.scene, 450, row->y + 10);
+    g_assert_cmpint(pick.kind, ==, LS_PICK_CALL);
+    g_assert_cmpint(calls[pick.index].start_ns, ==, 620);
+    LsPick next = ls_hit_step(pair.model, &pick, 1);
+    g_assert_cmpint(calls[next.index].start_ns, ==, 740);
+    g_assert_cmpint(ls_hit_step(pair.model, &next, 1).kind, ==, LS_PICK_NONE);
+    clear_pair(&pair);
+}
+
+static void
+test_inspect(void)
+{
+    Pair pair;
+    LsPick pick;
+    make_pair(&pair, LS_VIEW_RANKS);
+    g_assert_true(ls_inspect_find(pair.model, "buffer:0", 0, &pick, NULL));
+    g_autoptr(LsInspect) inspect = ls_inspect_new(pair.model, &pick);
+    g_assert_cmpuint(inspect->arrivals->len, ==, 2);
+    g_assert_cmpint(g_array_index(inspect->arrivals, LsInspectArrival, 1).late_ns, ==, 200);
+    g_assert_true(g_array_index(inspect->arrivals, LsInspectArrival, 1).last);
+    const LsInspectPart *part = &g_array_index(inspect->parts, LsInspectPart, 0);
+    g_assert_cmpstr(part->label, ==, "wait for rank 1");
+    g_assert_cmpint(part->time_ns, ==, 200);
+    g_autoptr(GError) error = NULL;
+    g_assert_false(ls_inspect_find(pair.model, "buffer:99", 0, &pick, &error));
+    g_assert_cmpstr(error->message, ==, "There is no buffer 99 in this recording.");
+    clear_pair(&pair);
+}
+
+static void
+test_tensors(void)
+{
+    Pair pair;
+    make_pair(&pair, LS_VIEW_TENSORS);
+    const LsRow *row = find_row(pair.scene, 0, LS_ROW_TENSOR);
+    g_assert_cmpstr(row->label, ==, "a");
+    g_assert_true(has_item(pair.scene, row, LS_ROLE_WAIT, LS_FORM_HATCHED, 400, 600));
+    g_assert_cmpuint(pair.scene->pills->len, ==, 4);
+    const LsPill *last = &g_array_index(pair.scene->pills, LsPill, 1);
+    g_assert_cmpstr(ls_scene_get_text(pair.scene, last->text), ==, "1");
+    g_assert_true(last->last);
+    g_assert_cmpfloat(last->x, ==, 600);
+    clear_pair(&pair);
+}
+
+static void
+test_zoom(void)
+{
+    Pair pair;
+    make_pair(&pair, LS_VIEW_RANKS);
+    int64_t under = ls_view_time_at(&pair.view, 300);
+    ls_view_zoom(&pair.view, pair.model, 0.5, 300);
+    g_assert_cmpint(ABS(ls_view_time_at(&pair.view, 300) - under), <=, 1);
+    g_assert_cmpint(pair.view.end_ns - pair.view.start_ns, ==, 500);
+    for (int i = 0; i < 100; i++)
+        ls_view_zoom(&pair.view, pair.model, 0.5, 300);
+    g_assert_cmpint(pair.view.end_ns - pair.view.start_ns, ==, 100);
+    for (int i = 0; i < 100; i++)
+        ls_view_pan(&pair.view, pair.model, 1000);
+    g_assert_cmpint(pair.view.start_ns, <, ls_trace_get_last_ns(pair.trace));
+    clear_pair(&pair);
+}
+
+/* Steps of 100 but one of 150, a slower first one that is warm-up, and a slower last one that is
+ * cut. */
+static void
+test_start_view(void)
+{
+    static const int64_t LENGTHS[] = {900, 100, 101, 150, 99, 100, 102, 100, 100, 400};
+    LsProcess *process = sample_process(0, 1, "host");
+    int64_t at = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(LENGTHS); i++) {
+        sample_step(process, (int64_t)i, at, at + LENGTHS[i]);
+        sample_phase(process, "forward", at, at + LENGTHS[i] / 2, 0);
+        at += LENGTHS[i];
+    }
+    g_array_index(process->steps, LsStep, 9).cut = true;
+    g_autoptr(LsTrace) trace = sample_freeze(&process, 1, 1);
+    LsActivity *activity = ls_activity_new(trace);
+    LsModel *model = ls_model_new(trace, activity);
+    LsView view;
+    ls_view_init(&view, model, 1000, 600, 1);
+    g_assert_cmpint(ls_model_find_slowest_step(model), ==, 3);
+    g_assert_cmpint(view.step, ==, 3);
+    g_assert_cmpint(view.start_ns, <=, 1101);
+    g_assert_cmpint(view.end_ns, >=, 1251);
+    ls_view_clear(&view);
+    ls_model_free(model);
+    ls_activity_free(activity);
+}
+
+/* Nothing at all, at random zooms of random traces: no crash, and items in their rows. */
+static void
+test_random(void)
+{
+    for (uint32_t seed = 0; seed < 20; seed++) {
+        g_autoptr(LsTrace) trace = sample_random(seed);
+        g_autoptr(GRand) random = g_rand_new_with_seed(seed);
+        LsActivity *activity = ls_activity_new(trace);
+        LsModel *model = ls_model_new(trace, activity);
+        LsScene *scene = ls_scene_new(model);
+        LsView view;
+        ls_view_init(&view, model, 300, 200, 1 + (int)seed % 3);
+        for (int round = 0; round < 40; round++) {
+            ls_view_set_mode(&view, model, (LsViewMode)g_rand_int_range(random, 0, 3));
+            ls_view_zoom(&view, model, g_rand_double_range(random, 0.2, 3), 150);
+            ls_view_pan(&view, model, g_rand_double_range(random, -300, 300));
+            ls_scene_update(scene, &view);
+            for (int k = 0; k < 20; k++) {
+                LsPick pick = ls_hit_find(scene, g_rand_double_range(random, 0, 300),
+                                          g_rand_double_range(random, 0, 200));
+                g_autofree char *line = ls_inspect_format_line(model, &pick);
+                g_assert_cmpint(line == NULL, ==, pick.kind == LS_PICK_NONE);
+            }
+        }
+        ls_view_clear(&view);
+        ls_scene_free(scene);
+        ls_model_free(model);
+        ls_activity_free(activity);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/layout/items/form-says-what-costs", test_form);
+    g_test_add_func("/layout/rows/note-names-wait-or-last", test_note);
+    g_test_add_func("/layout/hit/leads-back-to-what-is-drawn", test_hits);
+    g_test_add_func("/layout/hit/a-wait-leads-to-its-call", test_hit_call);
+    g_test_add_func("/layout/inspect/buffer-says-who-came-when", test_inspect);
+    g_test_add_func("/layout/tensors/readiness-of-every-rank", test_tensors);
+    g_test_add_func("/layout/view/zoom-keeps-what-is-under-the-pointer", test_zoom);
+    g_test_add_func("/layout/view/starts-at-the-slowest-steady-step", test_start_view);
+    g_test_add_func("/layout/scene/random-traces-and-views", test_random);
+    return g_test_run();
+}
