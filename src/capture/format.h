@@ -43,6 +43,8 @@ typedef enum LsRecordShape {
     LS_SHAPE_SPAN,    /* name, start, duration, arguments */
 } LsRecordShape;
 
+#define LS_RECORD_KINDS 128 /* ids are below */
+
 typedef enum LsRecordKind {
 #define LS_RECORD(id, SYMBOL, text, shape, since, ...) LS_RECORD_##SYMBOL = id,
 #include "records.def"
@@ -95,6 +97,17 @@ typedef enum LsOperation {
     LS_OPERATION_RECV = 11,
     LS_OPERATION_UNKNOWN = 255,
 } LsOperation;
+
+/* Unit of a SAMPLE's value. */
+typedef enum LsSampleUnit {
+    LS_UNIT_NONE = 0,
+    LS_UNIT_MILLIWATT = 1,
+    LS_UNIT_MILLIJOULE = 2, /* counts up from some start */
+    LS_UNIT_MEGAHERTZ = 3,
+    LS_UNIT_PERCENT = 4,
+    LS_UNIT_CELSIUS = 5,
+    LS_UNIT_MICROJOULE = 6, /* counts up from some start */
+} LsSampleUnit;
 
 /* The way a cycle of the control took (metrics.md, "Paths"). */
 typedef enum LsCyclePath {

@@ -11,7 +11,7 @@ typedef struct Cursor {
     bool failed;
 } Cursor;
 
-static const uint8_t shapes[64] = {
+static const uint8_t shapes[LS_RECORD_KINDS] = {
 #define LS_RECORD(id, SYMBOL, text, shape, since, ...) [id] = (shape) + 1,
 #include "capture/records.def"
 #undef LS_RECORD

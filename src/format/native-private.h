@@ -42,7 +42,7 @@ typedef struct Native {
     GHashTable *threads; /* id -> Thread */
     Thread *thread;      /* of the chunk being read */
     GHashTable *open;    /* OpenRecord: begun, not ended */
-    uint32_t open_of_kind[64];
+    uint32_t open_of_kind[LS_RECORD_KINDS];
 
     LsRowIndex *use_index, *call_index, *cycle_index;
     GArray *use_joins;                              /* UseJoin, by use */
@@ -50,7 +50,7 @@ typedef struct Native {
     LsTrackBuilder *steps, *communication, *cycles; /* the latest used, by communicator */
     int64_t communication_id, cycles_id;
     uint64_t lost_records; /* by LOST records */
-    uint64_t findings_of_kind[64];
+    uint64_t findings_of_kind[LS_RECORD_KINDS];
 } Native;
 
 Native *ls_native_new(const char *source, uint32_t pid, uint32_t rank, uint32_t incarnation);

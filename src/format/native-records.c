@@ -428,7 +428,7 @@ add_error(Native *native, const LsRecord *record)
                           ls_strings_get(native->process->strings, name));
 }
 
-static void (*const adders[64])(Native *, const LsRecord *) = {
+static void (*const adders[LS_RECORD_KINDS])(Native *, const LsRecord *) = {
     [LS_RECORD_CLOCK] = add_clock,     [LS_RECORD_THREAD] = add_thread,
     [LS_RECORD_LOST] = add_lost,       [LS_RECORD_NOTICE] = add_notice,
     [LS_RECORD_STEP] = add_step,       [LS_RECORD_PHASE] = add_phase,
@@ -446,5 +446,8 @@ static void (*const adders[64])(Native *, const LsRecord *) = {
 void
 ls_native_add_record(Native *native, const LsRecord *record)
 {
-    adders[record->kind](native, record);
+    if (adders[record->kind] != NULL)
+        adders[record->kind](native, record);
+    else
+        native->unknown++;
 }
