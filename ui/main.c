@@ -132,7 +132,7 @@ main(int argc, char **argv)
          "TIME"},
         {"version", 0, 0, G_OPTION_ARG_NONE, &options.version, "print the version", NULL},
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options.paths, NULL, "[RUN...]"},
-        {NULL},
+        {0},
     };
     g_autoptr(GError) error = NULL;
     g_autoptr(GOptionContext) context = g_option_context_new("- look at a recorded run");

@@ -51,6 +51,7 @@ TREES = [
     ('names.py', 'src/base/a.c', LICENCE.format('base/a.c') + '/* TO' + 'DO: more */\n', 'finish it'),
     ('names.py', 'src/trace/b.c', LICENCE.format('trace/b.c'), 'src/trace: has no README.md'),
     ('names.py', 'src/base/README.md', 'no title\n', 'begins with a title'),
+    ('names.py', 'src/base/README.md', '# base\n`base/a.c`, `base/b.c`\n', 'there is no base/b.c'),
 ]
 
 

@@ -3,7 +3,7 @@
 
 Every source, script and build file says its licence in its first line (after #!); a header names
 itself in its first comment and a source says there what it decides. Every folder with C files of the
-program has a README.md; a page begins with a title.
+program has a README.md; a page begins with a title, and the files that it names are there.
 """
 import pathlib
 import re
@@ -15,6 +15,7 @@ SPDX = 'SPDX-License-Identifier: Apache-2.0'
 WORDS = ['TO' + 'DO', 'FIX' + 'ME', 'X' * 3, 'HA' + 'CK', 'layering ' + 'violation']
 FORBIDDEN = re.compile(r'\b(' + '|'.join(WORDS) + r')\b')
 LICENSED = {'.c', '.h', '.def', '.py', '.sh', '.build', '.txt', '.map', '.css'}
+PATH = re.compile(r'`([a-z][\w.-]*(?:/[\w.-]+)+\.(?:c|h|def|md|py|sh))`')
 TOPS = ('src', 'ui', 'reduce', 'tracer', 'samples')
 
 
@@ -58,6 +59,16 @@ def check_words(name, text):
             yield f'{name}:{number}: "{match.group(1)}": finish it, or open an issue'
 
 
+def check_paths(names, name, text):
+    """What a page calls `folder/file.c` must be there."""
+    for match in PATH.finditer(text):
+        path = match.group(1)
+        here = str(pathlib.Path(name).parent)
+        if 'FOLDER' not in path and not any(str(pathlib.Path(base) / path) in names for base in ('', 'src', here)):
+            line = text.count('\n', 0, match.start()) + 1
+            yield f'{name}:{line}: there is no {path}'
+
+
 def check_pages(names):
     folders = {str(pathlib.Path(name).parent) for name in names
                if name.endswith('.c') and name.split('/')[0] in TOPS}
@@ -76,6 +87,8 @@ def main():
         except UnicodeDecodeError:
             continue
         faults += check_head(name, text)
+        if name.endswith('.md'):
+            faults += check_paths(names, name, text)
         if not name.startswith('tests/fuzz/corpus'):
             faults += check_words(name, text)
     for fault in faults:
