@@ -10,19 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture/clock.h"
+#include "capture/compat.h"
 #include "capture/process.h"
 #include "capture/recorder-private.h"
 #include "capture/recover.h"
 #include "capture/writer.h"
 
-#define SECOND         INT64_C(1000000000)
-#define CLOSE_TIMEOUT  (10 * SECOND)
-#define EXIT_TIMEOUT   (2 * SECOND)
-#define FLUSH_TIMEOUT  (10 * SECOND)
-#define FILE_BLOCK_MIN (64u << 10)
+#define SECOND          INT64_C(1000000000)
+#define CLOSE_TIMEOUT   (10 * SECOND)
+#define EXIT_TIMEOUT    (2 * SECOND)
+#define EXIT_LOCK_TRIES 500 /* ms */
+#define FLUSH_TIMEOUT   (10 * SECOND)
+#define FILE_BLOCK_MIN  (64u << 10)
+
+LS_BIND_OLD(pthread_mutex_trylock);
 
 LsRecorder ls_recorder = {.lock = PTHREAD_MUTEX_INITIALIZER,
                           .word_lock = PTHREAD_MUTEX_INITIALIZER,
@@ -274,31 +279,45 @@ close_locked(int64_t timeout_ns)
 }
 
 static void
-close_one(int count, int64_t timeout_ns)
+close_some(int count, int64_t timeout_ns)
 {
-    int error = errno;
-    if (ls_recorder.pid != getpid())
+    if (ls_recorder.opens == 0)
         return;
-    pthread_mutex_lock(&ls_recorder.lock);
-    if (ls_recorder.opens > 0) {
-        ls_recorder.opens -= count < ls_recorder.opens ? count : ls_recorder.opens;
-        if (ls_recorder.opens == 0)
-            close_locked(timeout_ns);
-    }
-    pthread_mutex_unlock(&ls_recorder.lock);
-    errno = error;
+    ls_recorder.opens -= count < ls_recorder.opens ? count : ls_recorder.opens;
+    if (ls_recorder.opens == 0)
+        close_locked(timeout_ns);
 }
 
 void
 ls_recorder_close(void)
 {
-    close_one(1, CLOSE_TIMEOUT);
+    int error = errno;
+    if (ls_recorder.pid != getpid())
+        return;
+    pthread_mutex_lock(&ls_recorder.lock);
+    close_some(1, CLOSE_TIMEOUT);
+    pthread_mutex_unlock(&ls_recorder.lock);
+    errno = error;
 }
 
+/* Where exit() comes from a signal handler that has interrupted an opening, the lock never comes
+ * free: the rings stay, as after _exit(). */
 __attribute__((destructor)) static void
 close_at_exit(void)
 {
-    close_one(INT32_MAX, EXIT_TIMEOUT);
+    int error = errno;
+    if (ls_recorder.pid != getpid())
+        return;
+    for (int i = 0; i < EXIT_LOCK_TRIES; i++) {
+        struct timespec pause = {0, 1000000};
+        if (pthread_mutex_trylock(&ls_recorder.lock) == 0) {
+            close_some(INT32_MAX, EXIT_TIMEOUT);
+            pthread_mutex_unlock(&ls_recorder.lock);
+            break;
+        }
+        nanosleep(&pause, NULL);
+    }
+    errno = error;
 }
 
 __attribute__((constructor)) static void
