@@ -84,6 +84,32 @@ ls_agree(LsTransport *transport, lockstep_status status)
     return pronounce(transport, &first);
 }
 
+/* Whether the word is the same on all ranks. */
+static lockstep_status
+compare(LsTransport *transport, uint64_t word, bool *ret_same)
+{
+    LsResult result;
+    uint64_t words[2] = {word, ~word};
+    if (!perform(transport, LS_ACTION_AND, words, sizeof words, &result))
+        return fail_transport(transport);
+    memcpy(words, result.parts[0].data, sizeof words);
+    *ret_same = words[0] == ~words[1];
+    return LOCKSTEP_OK;
+}
+
+lockstep_status
+ls_agree_word(LsTransport *transport, uint64_t word, const char *what, lockstep_status status)
+{
+    bool same = true;
+    status = ls_agree(transport, status);
+    if (status == LOCKSTEP_OK)
+        status = compare(transport, word, &same);
+    if (status == LOCKSTEP_OK && !same)
+        status =
+            ls_fail(LOCKSTEP_ERR_SETTINGS, "%s must be the same on all ranks, but are not", what);
+    return status;
+}
+
 /* At the root: the first rank whose settings are not rank 0's. */
 static void
 find_different(const LsSettings *own, const LsResult *result, Verdict *ret_verdict)
@@ -117,13 +143,10 @@ ls_agree_settings(LsTransport *transport, const LsSettings *settings, lockstep_s
     status = ls_agree(transport, status);
     if (status != LOCKSTEP_OK)
         return status;
-    uint64_t words[2] = {ls_settings_digest(settings)};
-    words[1] = ~words[0];
-    if (!perform(transport, LS_ACTION_AND, words, sizeof words, &result))
-        return fail_transport(transport);
-    memcpy(words, result.parts[0].data, sizeof words);
-    if (words[0] == ~words[1])
-        return LOCKSTEP_OK;
+    bool same = true;
+    status = compare(transport, ls_settings_digest(settings), &same);
+    if (status != LOCKSTEP_OK || same)
+        return status;
     if (!perform(transport, LS_ACTION_GATHER, settings, sizeof *settings, &result))
         return fail_transport(transport);
     if (transport->rank == 0)

@@ -12,6 +12,7 @@
 #include "capture/compat.h"
 #include "reduce/agree.h"
 #include "reduce/failure.h"
+#include "reduce/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,25 @@ record_settings(lockstep_context *context)
     ls_instrument_info(&context->instrument, "reduce.plane", context->plane->class->name);
 }
 
+static lockstep_status
+open_groups(lockstep_context *context, const lockstep_graph *graph)
+{
+    const LsSettings *settings = &context->settings;
+    const LsColourRule rule = {
+        .by = (LsColouring)settings->numbers[LS_SETTING_GROUPING],
+        .file = settings->texts[LS_SETTING_GROUPS],
+        .slices = settings->numbers[LS_SETTING_GROUP_SLICES],
+        .bytes = settings->numbers[LS_SETTING_GROUP_BYTES],
+        .parts = settings->numbers[LS_SETTING_GROUP_PARTS],
+    };
+    char error[256];
+    context->groups = ls_groups_new();
+    if (context->groups == NULL)
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
+    const char *fault = ls_colour(graph, &rule, context->groups, error);
+    return fault == NULL ? LOCKSTEP_OK : ls_fail(LOCKSTEP_ERR_SETTINGS, "grouping: %s", fault);
+}
+
 /* What this rank needs beside its connection. On failure the rest is close_parts()'s. */
 static lockstep_status
 open_parts(lockstep_context *context)
@@ -144,6 +164,7 @@ open_parts(lockstep_context *context)
                          .executor = context->executor,
                          .class = control,
                          .settings = settings,
+                         .groups = context->groups,
                          .leave = on_leave,
                          .user = context};
     context->loop = ls_loop_new(&loop);
@@ -176,6 +197,7 @@ close_parts(lockstep_context *context)
         context->transport->class->close(context->transport);
     if (context->world != NULL)
         context->world->class->close(context->world);
+    ls_groups_free(context->groups);
     ls_instrument_close(&context->instrument);
     pthread_cond_destroy(&context->changed);
     pthread_mutex_destroy(&context->lock);
@@ -195,6 +217,11 @@ join_ranks(lockstep_context *context, const lockstep_options *options)
     if (context->transport == NULL)
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
     status = ls_agree_settings(context->transport, &context->settings, local);
+    if (status != LOCKSTEP_OK)
+        return status;
+    local = open_groups(context, options->graph);
+    status = ls_agree_word(context->transport, ls_groups_digest(context->groups),
+                           "the groups of tensors", local);
     if (status != LOCKSTEP_OK)
         return status;
     const char *host = context->settings.texts[LS_SETTING_HOST];

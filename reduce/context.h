@@ -5,6 +5,7 @@
 #pragma once
 
 #include "reduce/execute.h"
+#include "reduce/group.h"
 #include "reduce/instrument.h"
 #include "reduce/loop.h"
 #include "reduce/queue.h"
@@ -18,6 +19,7 @@
 struct lockstep_context {
     LsSettings settings;
     LsInstrument instrument;
+    LsGroups *groups;
     LsWorld *world;
     LsTransport *transport;
     LsPlane *plane;

@@ -108,6 +108,15 @@ ls_instrument_submit(const LsInstrument *instrument, uint32_t name, int64_t time
 }
 
 void
+ls_instrument_gate(const LsInstrument *instrument, uint32_t name, int64_t occurrence,
+                   const char *group, uint32_t *group_id)
+{
+    if (ls_recorder_active())
+        write_instant(LS_RECORD_GATE, name, ls_recorder_now(), occurrence,
+                      keep_name(group_id, group), instrument->communicator, 0, 0);
+}
+
+void
 ls_instrument_agreed(const LsInstrument *instrument, uint32_t name, int64_t time_ns,
                      int64_t occurrence, int64_t cycle, int64_t buffer, int64_t position)
 {

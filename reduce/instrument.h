@@ -53,6 +53,9 @@ void ls_instrument_name(const LsInstrument *instrument, const char *text, uint32
 
 void ls_instrument_submit(const LsInstrument *instrument, uint32_t name, int64_t time_ns,
                           int64_t occurrence, int64_t bytes, int64_t code);
+/* group: its name; fills *group_id on first use. */
+void ls_instrument_gate(const LsInstrument *instrument, uint32_t name, int64_t occurrence,
+                        const char *group, uint32_t *group_id);
 void ls_instrument_agreed(const LsInstrument *instrument, uint32_t name, int64_t time_ns,
                           int64_t occurrence, int64_t cycle, int64_t buffer, int64_t position);
 /* buffer: -1 where the tensor was never in one. */

@@ -80,7 +80,27 @@ typedef struct lockstep_options {
     /* Settings by name, over the environment: "cycle_time_ms=1;plane=mpi". NULL: none. The table of
      * all names is reduce/settings.def; the environment's are LOCKSTEP_CYCLE_TIME_MS and so on. */
     const char *settings;
+    /* What is known of the tensors, from which groups are made; read by lockstep_init(), which does not
+     * keep it. The same on every rank. NULL: nothing. */
+    const struct lockstep_graph *graph;
 } lockstep_options;
+
+/* The graph of the tensors that are reduced: tensors of one group are reduced only together, once all
+ * of it is ready on every rank. Which group a tensor is in, the setting `grouping` says: lists as they
+ * are given here, layers by the parts of the names, slices, bytes, or depth: what becomes ready
+ * together, since what it needs is (arXiv 1909.11150). Not for several threads at once. */
+typedef struct lockstep_graph lockstep_graph;
+
+/* NULL: out of memory. */
+LOCKSTEP_API lockstep_graph *lockstep_graph_new(void);
+LOCKSTEP_API void lockstep_graph_free(lockstep_graph *graph);
+/* Adds a tensor, in the order in which tensors become ready. Its name is copied. */
+LOCKSTEP_API lockstep_status lockstep_graph_tensor(lockstep_graph *graph, const char *name, int64_t bytes);
+/* `tensor` becomes ready only after `needed`. Both were added. */
+LOCKSTEP_API lockstep_status lockstep_graph_needs(lockstep_graph *graph, const char *tensor,
+                                                  const char *needed);
+/* These belong together; names need not be tensors of the graph. A tensor is in one group at most. */
+LOCKSTEP_API lockstep_status lockstep_graph_group(lockstep_graph *graph, const char *const *tensors, size_t n);
 
 /* Fills with defaults and the size. */
 LOCKSTEP_API void lockstep_options_init(lockstep_options *options);

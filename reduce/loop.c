@@ -18,6 +18,7 @@
 #include "capture/format.h"
 #include "reduce/clock.h"
 #include "reduce/failure.h"
+#include "reduce/group.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ struct LsLoop {
     LsStage stage;       /* under way since stage_ns */
     int64_t stage_ns;
     bool staged;
+    uint32_t *groups; /* owned; ids of their names */
 };
 
 /* What one cycle came to. */
@@ -114,6 +116,16 @@ end_stalls(LsLoop *loop)
 }
 
 static void
+on_gate(void *user, const char *tensor, int group)
+{
+    LsLoop *loop = user;
+    const LsEntry *entry = ls_queue_find(loop->config.queue, tensor);
+    if (entry != NULL)
+        ls_instrument_gate(loop->config.instrument, entry->record_name, entry->occurrence,
+                           ls_group_name(loop->config.groups, group), &loop->groups[group]);
+}
+
+static void
 on_notice(void *user, const char *text)
 {
     ls_instrument_say(text);
@@ -148,13 +160,18 @@ ls_loop_new(const LsLoopConfig *config)
         .stall_limit_ns = number(loop, LS_SETTING_STALL_LIMIT_S),
         .clock_peers = interval > 0 ? ls_clock_pairs(config->world) : 0,
         .clock_interval_ns = interval,
+        .groups = config->groups,
+        .groups_alone = number(loop, LS_SETTING_GROUP_ALONE) != 0,
         .cache_capacity = (size_t)number(loop, LS_SETTING_CACHE_CAPACITY),
     };
     LsControlEvents events = {
-        .stall = on_stall, .notice = on_notice, .stage = on_stage, .user = loop};
-    loop->control = config->class->open(&control, &events);
+        .stall = on_stall, .gate = on_gate, .notice = on_notice, .stage = on_stage, .user = loop};
+    loop->groups = calloc((size_t)ls_groups_count(config->groups) + 1, sizeof *loop->groups);
+    if (loop->groups != NULL)
+        loop->control = config->class->open(&control, &events);
     if (loop->control != NULL)
         return loop;
+    free(loop->groups);
     free(loop);
     return NULL;
 }
@@ -163,6 +180,7 @@ void
 ls_loop_free(LsLoop *loop)
 {
     loop->config.class->close(loop->control);
+    free(loop->groups);
     free(loop);
 }
 

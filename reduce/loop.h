@@ -21,6 +21,7 @@ typedef struct LsLoopConfig {
     LsExecutor *executor;
     const LsControlClass *class;
     const LsSettings *settings;
+    const LsGroups *groups;
     /* All ranks have agreed to leave: what connects them may end at any moment now. */
     void (*leave)(void *user);
     void *user;

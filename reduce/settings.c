@@ -41,7 +41,7 @@ static const LsSettingRow rows[LS_N_SETTINGS] = {
 
 /* What a value of the type looks like, for sentences. */
 static const char *const expected[] = {
-    "milliseconds", "seconds", "bytes", "a whole number", "a word of up to 63 characters",
+    "milliseconds", "seconds", "bytes", "a whole number", "a word of up to 255 characters",
     "one of"};
 
 const char *

@@ -21,7 +21,7 @@ typedef enum LsSettingId {
     LS_N_SETTINGS
 } LsSettingId;
 
-#define LS_SETTING_TEXT_MAX 64
+#define LS_SETTING_TEXT_MAX 256 /* a path fits */
 
 typedef struct LsSettings {
     int64_t numbers[LS_N_SETTINGS];                 /* ns, bytes, index of the choice; TEXT: 0 */
