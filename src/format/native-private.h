@@ -83,3 +83,13 @@ void ls_native_flush_deferred(Native *native);
 /* Names that came late, then facts. */
 void ls_native_settle_names(Native *native);
 void ls_native_free(Native *native);
+
+/* native-life.c: rows of the table of kinds in native-records.c. */
+void ls_native_add_submit(Native *native, const LsRecord *record);
+void ls_native_add_gate(Native *native, const LsRecord *record);
+void ls_native_add_agreed(Native *native, const LsRecord *record);
+void ls_native_add_done(Native *native, const LsRecord *record);
+void ls_native_add_cycle(Native *native, const LsRecord *record);
+void ls_native_add_stage(Native *native, const LsRecord *record);
+void ls_native_add_operation(Native *native, const LsRecord *record);
+void ls_native_add_packing(Native *native, const LsRecord *record);
