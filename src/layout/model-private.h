@@ -26,6 +26,9 @@ typedef struct LsLaneModel {
     bool fusion_only; /* nothing but pack and unpack: lies on the lane above */
 } LsLaneModel;
 
+/* Pyramids keep time by role. */
+_Static_assert(LS_N_ROLES <= LS_BUSY_CATEGORIES, "a role is a category");
+
 /* Rows of a sorted table that belong to one rank. */
 typedef struct LsSlice {
     size_t first, n;
