@@ -27,7 +27,7 @@ typedef struct LsLaneModel {
 } LsLaneModel;
 
 /* Pyramids keep time by role. */
-_Static_assert(LS_N_ROLES <= LS_BUSY_CATEGORIES, "a role is a category");
+_Static_assert((int)LS_N_ROLES <= (int)LS_BUSY_CATEGORIES, "a role is a category");
 
 /* Rows of a sorted table that belong to one rank. */
 typedef struct LsSlice {
