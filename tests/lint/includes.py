@@ -43,8 +43,8 @@ TABLE = {
     'ui/draw': (INDEX + ['src/layout'], FORMAT, {'glib', 'cairo', 'pango'}),
     'ui': (ALL + ['ui/draw'], FORMAT, {'glib', 'cairo', 'pango', 'gtk'}),
 }
-# Shown to users: only what is installed, MPI, and (synth) the format of the file.
-TABLE['samples'] = ([], FORMAT | {'src/capture/lockstep-mark.h', 'reduce/lockstep.h'}, {'mpi'})
+# Shown to users: only what is installed, MPI, (synth) the format of the file, (gpu-train) foreign ABIs.
+TABLE['samples'] = (['src/abi'], FORMAT | {'src/capture/lockstep-mark.h', 'reduce/lockstep.h'}, {'mpi'})
 
 LIBRARIES = {
     'glib': re.compile(r'^(glib|gio|gobject|glib-object|gmodule)([./-]|$)'),
