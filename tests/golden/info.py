@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""info.py LOCKSTEP: what `lockstep info` and `lockstep check` say of Horovod timelines and of files that are
+none. Prints TAP.
+
+The counts of the timelines are derived here by a reading of their events with Python's json, which shares
+nothing with the loader; the timelines lie at $LOCKSTEP_SHARED/horovod-timelines.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+LOCKSTEP = sys.argv[1]
+SHARED = pathlib.Path(os.environ.get('LOCKSTEP_SHARED', '../shared')) / 'horovod-timelines'
+
+
+def run(*arguments):
+    return subprocess.run([LOCKSTEP, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def read_events(path):
+    """The events of an array that may never be closed."""
+    text, decoder, at, events = path.read_text(), json.JSONDecoder(), 0, []
+    while (at := text.find('{', at)) >= 0:
+        event, at = decoder.raw_decode(text, at)
+        events.append(event)
+    return events
+
+
+def check_timeline(path):
+    events = read_events(path)
+    found = run('info', path, '--format', 'json')
+    assert found.returncode == 0, found.stderr
+    row = json.loads(found.stdout)['tables']['info'][0]
+    true = {
+        'records': len(events),
+        'tensors': len({event['pid'] for event in events if event['ph'] in 'BEX'}),
+        'negotiations': sum(event['ph'] == 'B' and event['name'].startswith('NEGOTIATE_')
+                            for event in events),
+        'ticks': sum(event['ph'] == 'X' for event in events),
+        'cycles': sum(event['ph'] == 'i' for event in events),
+        'errors': 0,
+    }
+    for column, value in true.items():
+        assert row[column] == value, f'{path.name} {column}: {row[column]}, in the file {value}'
+
+
+def check_timelines():
+    files = sorted(path for path in SHARED.rglob('*.json') if not path.name.endswith('.truth.json'))
+    if not files:
+        return 'SKIP no timelines at $LOCKSTEP_SHARED'
+    for path in files:
+        check_timeline(path)
+    return f'{len(files)} files'
+
+
+def check_begun():
+    for content in ('', '[', '[\n'):
+        with tempfile.NamedTemporaryFile('w', suffix='.json') as file:
+            file.write(content)
+            file.flush()
+            found = run('info', file.name)
+            assert found.returncode == 0 and 'no events recorded' in found.stdout, found
+
+
+def check_refused():
+    with tempfile.TemporaryDirectory() as folder:
+        image = pathlib.Path(folder) / 'x.png'
+        text = pathlib.Path(folder) / 'text'
+        image.write_bytes(b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR')
+        text.mkdir()
+        (text / 'a.txt').write_text('hello\n')
+        for path in (image, text, pathlib.Path(folder) / 'absent'):
+            for command in ('info', 'check'):
+                found = run(command, path)
+                assert found.returncode == 3, f'{command} {path}: exit status {found.returncode}'
+                assert found.stdout == '' and found.stderr.count('\n') == 1, found.stderr
+                assert path.name in found.stderr and found.stderr.endswith('.\n'), found.stderr
+
+
+def check_usage():
+    for arguments in (['no-such'], ['info'], ['info', '--format', 'xml', '.'], ['info', '--no-such', '.']):
+        found = run(*arguments)
+        assert found.returncode == 2 and found.stderr, f'{arguments}: {found}'
+    for arguments in (['help'], ['--version'], ['help', 'info'], ['info', '--rules']):
+        found = run(*arguments)
+        assert found.returncode == 0 and found.stdout, f'{arguments}: {found}'
+
+
+def main():
+    checks = [check_timelines, check_begun, check_refused, check_usage]
+    failed = False
+    print(f'1..{len(checks)}')
+    for number, check in enumerate(checks, 1):
+        name = check.__name__.removeprefix('check_')
+        try:
+            said = check()
+            comment = f' # {said}' if said else ''
+            print(f'ok {number} {name}{comment}')
+        except AssertionError as error:
+            failed = True
+            print(f'not ok {number} {name}\n# {error}')
+    sys.exit(failed)
+
+
+main()
