@@ -83,25 +83,42 @@ load_host(LsIdentity *identity, const LsSettings *settings)
         snprintf(host, sizeof identity->host, "unknown");
 }
 
+/* The id that a launcher gave its job; false: none did. */
+static bool
+find_job(char *ret_id, size_t size)
+{
+    const char *pmix = getenv("PMIX_NAMESPACE");
+    const char *slurm = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
+    const char *elastic = getenv("TORCHELASTIC_RUN_ID");
+    const char *address = getenv("HOROVOD_GLOO_RENDEZVOUS_ADDR");
+    const char *port = getenv("HOROVOD_GLOO_RENDEZVOUS_PORT");
+    if (pmix != NULL)
+        snprintf(ret_id, size, "%.200s", pmix);
+    else if (slurm != NULL)
+        snprintf(ret_id, size, "%.100s.%.100s", slurm, step == NULL ? "0" : step);
+    else if (elastic != NULL && strcmp(elastic, "none") != 0) /* torchrun's word for no id */
+        snprintf(ret_id, size, "%.200s", elastic);
+    else if (address != NULL && port != NULL)
+        snprintf(ret_id, size, "%.100s.%.100s", address, port);
+    else
+        return false;
+    return true;
+}
+
 static void
 load_run_id(LsIdentity *identity, const LsSettings *settings)
 {
-    const char *job = getenv("PMIX_NAMESPACE");
-    const char *slurm = getenv("SLURM_JOB_ID");
-    const char *step = getenv("SLURM_STEP_ID");
-    const char *elastic = getenv("TORCHELASTIC_RUN_ID");
     char *id = identity->run_id;
     size_t size = sizeof identity->run_id;
     uint64_t random[2] = {0, 0};
+    identity->has_job = true;
     if (settings->run_id[0] != '\0')
         snprintf(id, size, "%.200s", settings->run_id);
-    else if (job != NULL)
-        snprintf(id, size, "%.200s", job);
-    else if (slurm != NULL)
-        snprintf(id, size, "%.100s.%.100s", slurm, step == NULL ? "0" : step);
-    else if (elastic != NULL)
-        snprintf(id, size, "%.200s", elastic);
-    else if (getrandom(random, sizeof random, GRND_NONBLOCK) == (ssize_t)sizeof random)
+    else
+        identity->has_job = find_job(id, size);
+    if (identity->has_job)
+        return;
+    if (getrandom(random, sizeof random, GRND_NONBLOCK) == (ssize_t)sizeof random)
         snprintf(id, size, "%016llx%016llx", (unsigned long long)random[0],
                  (unsigned long long)random[1]);
     else

@@ -16,6 +16,7 @@ typedef struct LsIdentity {
     const char *rank_source;     /* the variable that said so, or "" */
     char host[LS_AREA_NAME_MAX];
     char run_id[LS_AREA_NAME_MAX];
+    bool has_job; /* run_id is the user's or a launcher's, the same for all ranks of the job */
     char cpu[128];
     int cpus;
 } LsIdentity;

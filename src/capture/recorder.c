@@ -172,6 +172,19 @@ start_drain(void)
     return ls_drain_start(drain);
 }
 
+/* What `lockstep record` had to say before this process was. */
+static void
+add_notes(void)
+{
+    for (const char *at = ls_recorder.settings.notes; *at != '\0';) {
+        char text[LS_SETTING_TEXT_MAX];
+        size_t length = strcspn(at, "\n");
+        snprintf(text, sizeof text, "%.*s", (int)length, at);
+        ls_words_notice(0, text);
+        at += length + (at[length] == '\n');
+    }
+}
+
 static LsStatus
 open_locked(const char *folder)
 {
@@ -200,6 +213,7 @@ open_locked(const char *folder)
         snprintf(text, sizeof text, "the value of %s makes no sense; its default is used", bad);
         ls_words_notice(1, text);
     }
+    add_notes();
     return LS_OK;
 
 err_turn_off:

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ranks, events, losses and bytes of a folder, from the files themselves. Counting stops after two
+ * seconds: a job must not wait for its sum.
+ */
+#include "tracer/record-sum.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/clock.h"
+#include "tracer/record-chunks.h"
+
+#define BUDGET_NS   INT64_C(2000000000)
+#define RANKS_MAX   65536
+#define FIRST_EVENT 16 /* kinds below are the file's own words */
+
+typedef struct Sum {
+    uint64_t events, lost, bytes;
+    uint32_t ranks, files;
+    int64_t until_ns;
+    bool is_cut;
+    uint8_t seen[RANKS_MAX / 8];
+} Sum;
+
+static void
+add_rank(Sum *sum, uint32_t rank)
+{
+    if (rank >= RANKS_MAX || (sum->seen[rank / 8] & 1u << rank % 8) != 0)
+        return;
+    sum->seen[rank / 8] |= (uint8_t)(1u << rank % 8);
+    sum->ranks++;
+}
+
+static bool
+add_chunk(void *user, const LsChunk *chunk)
+{
+    Sum *sum = user;
+    LsChunkCursor cursor;
+    LsChunkRecord record;
+    add_rank(sum, chunk->head.rank);
+    ls_chunk_begin(&cursor, chunk);
+    while (ls_chunk_next(&cursor, &record)) {
+        if (record.kind == LS_RECORD_LOST)
+            sum->lost += (uint64_t)record.args[1];
+        else if (record.kind >= FIRST_EVENT && !record.is_open)
+            sum->events++;
+    }
+    sum->is_cut = ls_clock_now() > sum->until_ns;
+    return !sum->is_cut;
+}
+
+static bool
+add_file(void *user, const char *path, const char *name)
+{
+    Sum *sum = user;
+    uint64_t bytes;
+    sum->files++;
+    if (ls_chunks_read(path, add_chunk, sum, &bytes) == LS_OK)
+        sum->bytes += bytes;
+    return !sum->is_cut;
+}
+
+/* 1234567 -> "1,234,567" */
+static const char *
+group(uint64_t number, char room[32])
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
+    char *at = room;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            *at++ = ',';
+        *at++ = digits[i];
+    }
+    *at = '\0';
+    return room;
+}
+
+static const char *
+size_text(uint64_t bytes, char room[32])
+{
+    static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB"};
+    double size = (double)bytes;
+    int unit = 0;
+    for (; size >= 1000 && unit < 4; unit++)
+        size /= 1000;
+    snprintf(room, 32, unit == 0 || size >= 100 ? "%.0f %s" : "%.1f %s", size, units[unit]);
+    return room;
+}
+
+void
+ls_record_say_sum(const char *folder, bool is_flight)
+{
+    Sum sum = {0};
+    char events[32], lost[32], bytes[32], line[2048];
+    sum.until_ns = ls_clock_now() + BUDGET_NS;
+    ls_traces_list(folder, add_file, &sum);
+    const char *least = sum.is_cut ? "at least " : "";
+    int length = snprintf(
+        line, sizeof line, "lockstep: %s%u rank%s, %s event%s, %s %s, %s in %.1000s\n", least,
+        sum.ranks == 0 ? sum.files : sum.ranks,
+        (sum.ranks == 0 ? sum.files : sum.ranks) == 1 ? "" : "s", group(sum.events, events),
+        sum.events == 1 ? "" : "s", sum.lost == 0 ? "none" : group(sum.lost, lost),
+        is_flight ? "left behind" : "lost", size_text(sum.bytes, bytes), folder);
+    /* One call: lines of several ranks do not mix. */
+    if (write(STDERR_FILENO, line, (size_t)length) < 0)
+        return;
+}
