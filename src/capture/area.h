@@ -78,7 +78,8 @@ typedef struct LsRing {
 } LsRing;
 _Static_assert(sizeof(LsRing) == 256, "ring headers are 256 bytes apart");
 
-/* What a block of the trace file holds (a bounded file is overwritten block by block). */
+/* What a block of the trace file holds (a bounded file is overwritten block by block): its records,
+ * and those that its LOST records speak of, which have to be told again when it goes. */
 typedef struct LsAreaBlock {
     uint64_t records;
     int64_t first_ns, last_ns;
@@ -91,6 +92,7 @@ typedef struct LsAreaProgress {
     uint64_t text;       /* bytes of the text log that are in the file */
     uint32_t sequence;   /* of the next chunk */
     uint32_t wrapped;    /* the file is at its bound; blocks are overwritten */
+    uint64_t emptied;    /* block that this step made empty, counted from 1; 0: none */
 } LsAreaProgress;
 
 typedef struct LsAreaHeader {
@@ -104,11 +106,11 @@ typedef struct LsAreaHeader {
     char boot_id[LS_BOOT_ID_MAX];
     char host[LS_AREA_NAME_MAX];
     char folder[LS_AREA_PATH_MAX];
-    char file[LS_AREA_NAME_MAX]; /* in the folder; "" until it exists */
+    char file[LS_AREA_NAME_MAX];      /* in the folder; "" until it exists */
     char file_next[LS_AREA_NAME_MAX]; /* about to be made: if it is there and empty, it was */
-    _Atomic uint32_t rank;       /* LS_RANK_UNKNOWN */
-    _Atomic int32_t world;       /* < 1: unknown */
-    _Atomic int32_t local_rank;  /* < 0: unknown */
+    _Atomic uint32_t rank;            /* LS_RANK_UNKNOWN */
+    _Atomic int32_t world;            /* < 1: unknown */
+    _Atomic int32_t local_rank;       /* < 0: unknown */
     uint32_t file_mode;
     uint64_t text_offset, units_offset, bytes;
     uint64_t max_bytes, block_bytes; /* 0: the file has no bound */

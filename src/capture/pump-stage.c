@@ -27,6 +27,9 @@ static void
 settle_header(LsAreaHeader *header)
 {
     header->progress = header->progress_next;
+    if (header->progress.emptied != 0)
+        memset(&header->blocks[(header->progress.emptied - 1) % LS_AREA_BLOCKS], 0,
+               sizeof header->blocks[0]);
     header->ringless_told = header->ringless_told_next;
     header->overwritten = header->overwritten_next;
 }
@@ -140,9 +143,10 @@ turn(LsPump *pump)
             return status;
         }
         ls_block_widen(&header->overwritten_next, block->records, block->first_ns, block->last_ns);
-        memset(block, 0, sizeof *block);
+        next->emptied = (uint64_t)(block - header->blocks) + 1;
     }
     ls_pump_publish(pump);
+    next->emptied = 0;
     pump->turned_at = next->position;
     return LS_OK;
 }

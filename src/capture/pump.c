@@ -117,7 +117,10 @@ put_loss(LsPump *pump, const LsAreaBlock *loss, uint32_t thread)
     LsRecord record = {.kind = LS_RECORD_LOST, .start_ns = loss->first_ns, .end_ns = loss->last_ns};
     record.args[0] = thread;
     record.args[1] = (int64_t)loss->records;
-    return put_word(pump, &record);
+    LsStatus status = put_word(pump, &record);
+    if (status == LS_OK)
+        ls_block_widen(&pump->batch, loss->records, loss->first_ns, loss->last_ns);
+    return status;
 }
 
 static LsStatus
@@ -141,10 +144,13 @@ put_losses(LsPump *pump)
         if (status == LS_OK)
             header->ringless_told_next += loss.records;
     }
-    if (status == LS_OK)
-        status = put_loss(pump, &header->overwritten_next, 0);
-    if (status == LS_OK)
-        memset(&header->overwritten_next, 0, sizeof header->overwritten_next);
+    if (status == LS_OK) {
+        /* Making room for this very record may overwrite another block. */
+        LsAreaBlock loss = header->overwritten_next;
+        status = put_loss(pump, &loss, 0);
+        if (status == LS_OK)
+            header->overwritten_next.records -= loss.records;
+    }
     ls_pump_end(pump);
     return status;
 }
@@ -202,6 +208,23 @@ free_ended(LsPump *pump)
     pump->n_rings = 0; /* they may be another thread's by now */
 }
 
+/* The dictionary: all texts and thread names; and what its own room has overwritten. */
+static LsStatus
+repeat(LsPump *pump)
+{
+    LsAreaHeader *header = pump->header;
+    LsStatus status = put_texts(pump, 0, header->progress_next.text);
+    if (status == LS_OK)
+        status = put_thread_names(pump, true);
+    if (status == LS_OK)
+        status = put_losses(pump);
+    if (status == LS_OK)
+        status = ls_pump_commit(pump);
+    if (status == LS_OK)
+        header->progress.dictionary = header->progress_next.dictionary = 0;
+    return status;
+}
+
 LsStatus
 ls_pump_pass(LsPump *pump)
 {
@@ -223,7 +246,7 @@ ls_pump_pass(LsPump *pump)
     if (header->max_bytes != 0 && header->max_bytes / 4 < every)
         every = header->max_bytes / 4;
     if (header->progress.dictionary >= every)
-        status = ls_pump_repeat(pump);
+        status = repeat(pump);
     free_ended(pump);
     return status;
 }
@@ -231,14 +254,9 @@ ls_pump_pass(LsPump *pump)
 LsStatus
 ls_pump_repeat(LsPump *pump)
 {
-    LsAreaHeader *header = pump->header;
-    LsStatus status = put_texts(pump, 0, header->progress_next.text);
-    if (status == LS_OK)
-        status = put_thread_names(pump, true);
-    if (status == LS_OK)
-        status = ls_pump_commit(pump);
-    if (status == LS_OK)
-        header->progress.dictionary = header->progress_next.dictionary = 0;
+    take_snapshot(pump);
+    LsStatus status = repeat(pump);
+    pump->n_rings = 0;
     return status;
 }
 
