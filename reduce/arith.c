@@ -83,3 +83,20 @@ ls_bfloat16_store(float value)
         }                                                                                          \
     }
 LS_ARITH_ROWS(LS_ARITH_DEFINE)
+
+/* Only the table below calls them. */
+#define LS_ARITH_DEFINE_STATIC(...) static LS_ARITH_DEFINE(__VA_ARGS__)
+LS_ARITH_PLAIN_ROWS(LS_ARITH_DEFINE_STATIC)
+
+static const LsCombine combines[][LOCKSTEP_PRODUCT + 1] = {
+#define LS_ARITH_ROW(DTYPE, OP, name, element, load, store, expression)                            \
+    [LOCKSTEP_##DTYPE][LOCKSTEP_##OP] = ls_arith_##name,
+    LS_ARITH_ROWS(LS_ARITH_ROW) LS_ARITH_PLAIN_ROWS(LS_ARITH_ROW)
+#undef LS_ARITH_ROW
+};
+
+LsCombine
+ls_arith_find(lockstep_dtype dtype, lockstep_op op)
+{
+    return combines[dtype][op == LOCKSTEP_AVERAGE ? LOCKSTEP_SUM : op];
+}

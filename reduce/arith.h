@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include "reduce/lockstep.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +42,29 @@ typedef void (*LsCombine)(const void *in, void *inout, size_t count);
     ROW(FLOAT32, MAX, float32_max, float, , , LS_MAX_NAN(a, b))                                    \
     ROW(FLOAT64, MIN, float64_min, double, , , LS_MIN_NAN(a, b))                                   \
     ROW(FLOAT64, MAX, float64_max, double, , , LS_MAX_NAN(a, b))
+
+/* The other rows, which MPI has: for planes that combine by themselves. Sums and products of whole
+ * numbers are taken without a sign, so that they wrap. */
+#define LS_ARITH_PLAIN_ROWS(ROW)                                                                   \
+    ROW(FLOAT32, SUM, float32_sum, float, , , a + b)                                               \
+    ROW(FLOAT32, PRODUCT, float32_product, float, , , a *b)                                        \
+    ROW(FLOAT64, SUM, float64_sum, double, , , a + b)                                              \
+    ROW(FLOAT64, PRODUCT, float64_product, double, , , a *b)                                       \
+    ROW(INT8, MIN, int8_min, int8_t, , , a < b ? a : b)                                            \
+    ROW(INT8, MAX, int8_max, int8_t, , , a > b ? a : b)                                            \
+    ROW(UINT8, MIN, uint8_min, uint8_t, , , a < b ? a : b)                                         \
+    ROW(UINT8, MAX, uint8_max, uint8_t, , , a > b ? a : b)                                         \
+    ROW(INT32, SUM, int32_sum, uint32_t, , , a + b)                                                \
+    ROW(INT32, MIN, int32_min, int32_t, , , a < b ? a : b)                                         \
+    ROW(INT32, MAX, int32_max, int32_t, , , a > b ? a : b)                                         \
+    ROW(INT32, PRODUCT, int32_product, uint32_t, , , a *b)                                         \
+    ROW(INT64, SUM, int64_sum, uint64_t, , , a + b)                                                \
+    ROW(INT64, MIN, int64_min, int64_t, , , a < b ? a : b)                                         \
+    ROW(INT64, MAX, int64_max, int64_t, , , a > b ? a : b)                                         \
+    ROW(INT64, PRODUCT, int64_product, uint64_t, , , a *b)
+
+/* Any type with any operation but AVERAGE, for which it is the sum. */
+LsCombine ls_arith_find(lockstep_dtype dtype, lockstep_op op);
 
 #define LS_ARITH_DECLARE(DTYPE, OP, name, element, load, store, expression)                        \
     void ls_arith_##name(const void *in, void *inout, size_t count);

@@ -145,7 +145,8 @@ open_parts(lockstep_context *context)
     if (control == NULL)
         return ls_fail(LOCKSTEP_ERR_SETTINGS, "setting control: there is no control '%s'",
                        settings->texts[LS_SETTING_CONTROL]);
-    lockstep_status status = plane->open(world, &context->plane);
+    LsPlaneConfig config = {world, (int)settings->numbers[LS_SETTING_SERVERS]};
+    lockstep_status status = plane->open(&config, &context->plane);
     if (status != LOCKSTEP_OK)
         return status;
     context->queue = ls_queue_new(world->rank, &context->instrument);

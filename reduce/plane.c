@@ -5,6 +5,7 @@
 #include "reduce/plane.h"
 
 #include "reduce/failure.h"
+#include "reduce/instrument.h"
 #include "reduce/world.h"
 
 #include <string.h>
@@ -13,7 +14,8 @@
 static const LsPlaneClass *const classes[] = {
     &ls_plane_self,
 #if LS_HAVE_MPI
-    &ls_plane_mpi,
+    &ls_plane_mpi,          &ls_plane_ring,   &ls_plane_halving,
+    &ls_plane_hierarchical, &ls_plane_hybrid, &ls_plane_server,
 #endif
 };
 
@@ -34,4 +36,12 @@ ls_plane_find(const char *name, const LsWorld *world)
     }
     ls_fail(LOCKSTEP_ERR_SETTINGS, "setting plane: this library has no plane '%s'", name);
     return NULL;
+}
+
+int64_t
+ls_plane_stage(const LsPlane *plane, const char *text, int64_t start_ns, int64_t bytes)
+{
+    if (plane->stage != NULL)
+        plane->stage(plane->user, text, start_ns, bytes);
+    return ls_instrument_now();
 }

@@ -17,27 +17,57 @@
 typedef struct LsWorld LsWorld;
 typedef struct LsPlane LsPlane;
 
+typedef struct LsPlaneConfig {
+    const LsWorld *world;
+    int servers; /* server: the first so many ranks hold shards; 0: all */
+} LsPlaneConfig;
+
+/* Where a list of offsets is asked for: ranks + 1 numbers that say where each rank's part begins
+ * and the last one ends. Parts may be empty. op is not AVERAGE (reduce/average.h). */
 typedef struct LsPlaneClass {
     const char *name;           /* of the setting `plane` */
-    const char *allreduce_text; /* name of the OPERATION record */
+    const char *allreduce_text; /* names of OPERATION records */
     const char *broadcast_text;
+    const char *allgather_text;
+    const char *reduce_scatter_text;
     bool (*fits)(const LsWorld *world);
-    lockstep_status (*open)(const LsWorld *world, LsPlane **ret_plane);
+    lockstep_status (*open)(const LsPlaneConfig *config, LsPlane **ret_plane);
     void (*close)(LsPlane *plane);
-    /* op is not AVERAGE (reduce/average.h). input may equal output, not overlap it otherwise. */
+    /* input may equal output, not overlap it otherwise. */
     lockstep_status (*allreduce)(LsPlane *plane, const void *input, void *output, int64_t count,
                                  lockstep_dtype dtype, lockstep_op op);
     lockstep_status (*broadcast)(LsPlane *plane, void *data, size_t size_bytes, int root);
+    /* Each rank's own part is in place before, every part after. Offsets in bytes. */
+    lockstep_status (*allgather)(LsPlane *plane, void *data, const int64_t *offsets);
+    /* In place: after it the rank's own part is reduced, the others are undefined. Offsets in
+     * elements. */
+    lockstep_status (*reduce_scatter)(LsPlane *plane, void *data, const int64_t *offsets,
+                                      lockstep_dtype dtype, lockstep_op op);
+    /* Part r of `send` goes to rank r, whose piece arrives as part r of `receive`. In bytes. */
+    lockstep_status (*alltoall)(LsPlane *plane, const void *send, const int64_t *send_offsets,
+                                void *receive, const int64_t *receive_offsets);
 } LsPlaneClass;
 
-/* First member of every plane's own struct. */
+/* First member of every plane's own struct. open() leaves the last two alone. */
 struct LsPlane {
     const LsPlaneClass *class;
+    /* Told of each stage that just ended of the call under way, where it has several; NULL: nobody
+     * wants to know. bytes: of data that this rank handled in it. */
+    void (*stage)(void *user, const char *text, int64_t start_ns, int64_t bytes);
+    void *user;
 };
 
 extern const LsPlaneClass ls_plane_self;
-extern const LsPlaneClass ls_plane_mpi; /* only where the library is built with MPI */
+/* Only where the library is built with MPI: */
+extern const LsPlaneClass ls_plane_mpi;
+extern const LsPlaneClass ls_plane_ring;
+extern const LsPlaneClass ls_plane_halving;
+extern const LsPlaneClass ls_plane_hierarchical;
+extern const LsPlaneClass ls_plane_hybrid;
+extern const LsPlaneClass ls_plane_server;
 
 /* The row for this world; name "auto" takes the one that fits. NULL: there is none, and the
  * thread's sentence says which there are. */
 const LsPlaneClass *ls_plane_find(const char *name, const LsWorld *world);
+/* A stage ends now. Returns now: the start of the next. */
+int64_t ls_plane_stage(const LsPlane *plane, const char *text, int64_t start_ns, int64_t bytes);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reduce/hosts-mpi.c: two communicators, by what the ranks know of their hosts (reduce/world.h):
+ * containers on one machine, and the pretended hosts of the setting `host`, are hosts.
+ */
+#include "reduce/hosts-mpi.h"
+
+#include "reduce/world-mpi.h"
+
+static bool
+is_even(const LsWorld *world)
+{
+    int n = 0;
+    for (int host = 0; host < world->hosts; host++) {
+        n = 0;
+        for (int rank = 0; rank < world->ranks; rank++)
+            n += world->infos[rank].host == host;
+        if (n != world->local_ranks)
+            return false;
+    }
+    return true;
+}
+
+lockstep_status
+ls_hosts_open(LsHosts *hosts, const LsWorld *world)
+{
+    MPI_Comm all = ls_world_mpi_communicator(world);
+    *hosts = (LsHosts){.local = MPI_COMM_NULL,
+                       .cross = MPI_COMM_NULL,
+                       .local_rank = world->local_rank,
+                       .local_ranks = world->local_ranks,
+                       .hosts = world->hosts,
+                       .even = is_even(world)};
+    lockstep_status status = ls_mpi_ops_open(&hosts->ops);
+    if (status != LOCKSTEP_OK)
+        return status;
+    status = ls_mpi_check(
+        MPI_Comm_split(all, world->infos[world->rank].host, world->rank, &hosts->local),
+        "MPI_Comm_split");
+    if (status == LOCKSTEP_OK)
+        status = ls_mpi_check(MPI_Comm_split(all, world->local_rank, world->rank, &hosts->cross),
+                              "MPI_Comm_split");
+    if (status != LOCKSTEP_OK)
+        ls_hosts_close(hosts);
+    return status;
+}
+
+void
+ls_hosts_close(LsHosts *hosts)
+{
+    if (ls_mpi_is_running()) {
+        if (hosts->local != MPI_COMM_NULL)
+            MPI_Comm_free(&hosts->local);
+        if (hosts->cross != MPI_COMM_NULL)
+            MPI_Comm_free(&hosts->cross);
+    }
+    ls_mpi_ops_close(&hosts->ops);
+}
