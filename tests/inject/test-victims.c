@@ -340,6 +340,7 @@ test_modes(void)
     g_autofree char *manifest = g_build_filename(folder, "run.json", NULL);
     g_autofree char *text = NULL;
     GStatBuf status;
+    g_assert_cmpint(WEXITSTATUS(outcome->status), ==, 7); /* as the victim ends */
     g_assert_cmpint(g_stat(folder, &status), ==, 0);
     g_assert_cmpint(status.st_mode & 0777, ==, 0700);
     g_assert_cmpint(g_stat(paths->pdata[0], &status), ==, 0);
