@@ -43,25 +43,6 @@ complain(const Row *row, const char *text, const char *expected)
 
 /* -- Shapes -- */
 
-bool
-ls_parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last)
-{
-    char part[24];
-    const char *colon = strchr(text, ':');
-    size_t length = colon == NULL ? 0 : (size_t)(colon - text);
-    if (colon == NULL || length >= sizeof part || (length == 0 && colon[1] == '\0'))
-        return false;
-    memcpy(part, text, length);
-    part[length] = '\0';
-    *ret_first = 0;
-    *ret_last = INT64_MAX;
-    if (length > 0 && !ls_parse_number(part, ret_first))
-        return false;
-    if (colon[1] != '\0' && !ls_parse_number(colon + 1, ret_last))
-        return false;
-    return *ret_first >= 0 && *ret_first <= *ret_last;
-}
-
 /* "90", "1.5", "200ms", "5m", "2h" into ms. */
 static bool
 parse_time(const char *text, int64_t *ret_ms)
@@ -152,7 +133,7 @@ take_value(LsRecordOptions *options, const Row *row, const char *text)
         return (ls_parse_bytes(text, &first) && first > 0) ||
                complain(row, text, "a size such as 64M or 1G");
     case STEPS:
-        return ls_parse_steps(text, &first, &last) ||
+        return ls_parse_range(text, &first, &last) ||
                complain(row, text, "A:B, A: or :B with whole numbers");
     case RANGE:
         if (strncmp(text, "nvtx:", 5) != 0 || text[5] == '\0')

@@ -28,6 +28,3 @@ void ls_record_options_print_help(void);
 /* Row `index`: the variable ("" if none) and its value (NULL: not given); false past the last. */
 bool ls_record_options_next(const LsRecordOptions *options, int index, const char **ret_variable,
                             const char **ret_value);
-
-/* "A:B", "A:", ":B" of whole numbers, A <= B; what is left out is 0 and INT64_MAX. */
-bool ls_parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "capture/compat.h"
+#include "capture/freeze.h"
 #include "capture/futex.h"
 #include "capture/manifest.h"
 #include "capture/process.h"
@@ -28,6 +29,8 @@ LS_BIND_OLD(pthread_join);
 #define SECOND          INT64_C(1000000000)
 #define RANK_WAIT_NS    (SECOND / 2)
 #define ABANDONED_EVERY 5 /* rounds */
+#define WATCH_NS        (SECOND / 10)
+#define SPREAD_NS       (3 * WATCH_NS) /* until all ranks have heard of a freeze */
 #define DESCRIPTORS_MAX 65536
 
 static void
@@ -106,16 +109,46 @@ say_full(LsDrain *drain, bool is_full)
     drain->was_full = is_full;
 }
 
+/* A flight recorder looks for the word to stop, and says it where a step here was slow. Frozen, it
+ * keeps what it has: the clock, written on, would take the place of the oldest records. */
+static void
+watch_freeze(LsDrain *drain, int64_t now)
+{
+    const char *folder = drain->area->header->folder;
+    char text[96];
+    int64_t stop;
+    if (!drain->window->is_flight || drain->is_frozen || now - drain->watched_ns < WATCH_NS)
+        return;
+    drain->watched_ns = now;
+    int64_t slow = ls_window_take_trigger(drain->window);
+    if (slow != LS_STEP_UNKNOWN) {
+        snprintf(text, sizeof text, "step %lld was slow: the flight recorders stop",
+                 (long long)slow);
+        drain->notice(0, text);
+    }
+    if (slow != LS_STEP_UNKNOWN || ls_freeze_is_asked(folder))
+        ls_freeze_answer(folder, ls_window_find_stop(drain->window, SPREAD_NS));
+    if (ls_freeze_read(folder, &stop))
+        ls_window_freeze(drain->window, stop);
+    drain->is_frozen = ls_window_is_frozen(drain->window);
+    if (!drain->is_frozen)
+        return;
+    snprintf(text, sizeof text, "%lld", (long long)stop);
+    ls_names_add_info(drain->names, "flight.frozen_at_step", text);
+}
+
 /* One round. is_urgent: the file is made though the rank is not known. */
 static void
 do_round(LsDrain *drain, bool is_urgent)
 {
     int64_t now = ls_clock_now();
     bool is_first = !drain->has_file;
+    ls_window_tick(drain->window, now);
+    watch_freeze(drain, now);
     atomic_store(&drain->area->header->alive_ns, now);
     if (!make_file(drain, now, is_urgent))
         return;
-    if (now - drain->clock_ns >= SECOND || is_first)
+    if ((now - drain->clock_ns >= SECOND && !drain->is_frozen) || is_first)
         write_clock(drain);
     bool is_full = !ls_writer_has_space(&drain->writer);
     if (!is_full && ls_pump_pass(&drain->pump) != LS_OK)

@@ -15,6 +15,7 @@
 #include "capture/pump.h"
 #include "capture/settings.h"
 #include "capture/status.h"
+#include "capture/window.h"
 #include "capture/writer.h"
 
 /* What the thread needs of the recorder. All but `stop`, `wake`, `flush_*`, `state` is the thread's
@@ -27,6 +28,7 @@ typedef struct LsDrain {
     void (*word)(const LsRecord *record); /* into the recorder's own ring */
     void (*notice)(int severity, const char *text);
     void (*off)(void); /* stops recording: there is no file */
+    LsWindow *window;
 
     _Atomic uint32_t wake; /* futex: something to do before the next round */
     _Atomic uint32_t is_waiting;
@@ -38,9 +40,9 @@ typedef struct LsDrain {
     LsWriter writer;
     LsPump pump;
     uint8_t *staging;
-    int64_t started_ns, clock_ns;
+    int64_t started_ns, clock_ns, watched_ns;
     uint32_t rounds;
-    bool has_file, has_failed, has_manifest, was_full;
+    bool has_file, has_failed, has_manifest, was_full, is_frozen;
 } LsDrain;
 
 /* Starts the thread; area, names, settings, identity and the functions are set. */

@@ -10,7 +10,8 @@
 /* Lies in a page that the kernel wipes in any forked child, also in one whose fork no handler saw:
  * 0 there means off, so that no child ever stores into its parent's rings. */
 typedef struct LsGate {
-    _Atomic uint32_t life; /* 0: off; else which opening of the recorder this is */
+    _Atomic uint32_t life; /* 0: no records are kept; else which opening of the recorder this is */
+    _Atomic uint32_t opening; /* the same, also while nothing is kept (window.h); 0: closed */
 } LsGate;
 extern LsGate *ls_gate;
 

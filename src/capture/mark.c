@@ -50,7 +50,7 @@ begin(uint16_t kind, const char *text, int64_t number)
         if (marks.n == DEPTH)
             memmove(&marks.open[0], &marks.open[1], sizeof marks.open[0] * (size_t)--marks.n);
         marks.open[marks.n++] =
-            (Mark){atomic_load(&ls_gate->life), kind, record.name, record.start_ns, number};
+            (Mark){atomic_load(&ls_gate->opening), kind, record.name, record.start_ns, number};
         ls_recorder_write(&record);
     }
     errno = error;
@@ -60,7 +60,7 @@ begin(uint16_t kind, const char *text, int64_t number)
 static bool
 take(uint16_t kind, uint32_t name, Mark *ret_mark)
 {
-    uint32_t life = atomic_load(&ls_gate->life);
+    uint32_t life = atomic_load(&ls_gate->opening);
     for (int i = marks.n; i-- > 0;) {
         Mark *mark = &marks.open[i];
         if (mark->kind != kind || mark->name != name || mark->life != life)
@@ -79,7 +79,9 @@ end(uint16_t kind, const char *text, int64_t first, int64_t second)
     int error = errno;
     Mark mark;
     int64_t now = ls_recorder_now();
-    if (ls_recorder_active() && take(kind, ls_recorder_name(text), &mark)) {
+    /* What ends outside of the window is forgotten. */
+    if (ls_recorder_is_open() && take(kind, ls_recorder_name(text), &mark) &&
+        ls_recorder_active()) {
         LsRecord record = {
             .kind = kind, .name = mark.name, .start_ns = mark.start_ns, .end_ns = now};
         if (kind == LS_RECORD_STEP) {
@@ -97,6 +99,11 @@ end(uint16_t kind, const char *text, int64_t first, int64_t second)
 void
 lockstep_step_begin(int64_t number)
 {
+    int error = errno;
+    is_recording();
+    if (ls_recorder_is_open())
+        ls_window_begin_step(&ls_recorder.window, number, ls_recorder_now());
+    errno = error;
     begin(LS_RECORD_STEP, "step", number);
 }
 
@@ -104,6 +111,10 @@ void
 lockstep_step_end(int64_t samples, int64_t operations)
 {
     end(LS_RECORD_STEP, "step", samples, operations);
+    int error = errno;
+    if (ls_recorder_is_open())
+        ls_window_end_step(&ls_recorder.window, ls_recorder_now());
+    errno = error;
 }
 
 void

@@ -14,6 +14,7 @@
 #include "capture/names.h"
 #include "capture/recorder.h"
 #include "capture/settings.h"
+#include "capture/window.h"
 #include "capture/words.h"
 
 typedef struct LsRecorder {
@@ -32,8 +33,16 @@ typedef struct LsRecorder {
     LsArea area;
     LsNames names;
     LsDrain drain;
+    LsWindow window;
 } LsRecorder;
 extern LsRecorder ls_recorder;
+
+/* Whether a recorder is open, though it may keep no records at present. Any thread, one load. */
+static inline bool
+ls_recorder_is_open(void)
+{
+    return atomic_load_explicit(&ls_gate->opening, memory_order_relaxed) != 0;
+}
 
 /* Opens on behalf of marks, once in the life of a process, if the environment names a folder. */
 void ls_recorder_open_for_marks(void);

@@ -32,14 +32,15 @@ LS_BIND_OLD(pthread_mutex_trylock);
 LsRecorder ls_recorder = {.lock = PTHREAD_MUTEX_INITIALIZER,
                           .word_lock = PTHREAD_MUTEX_INITIALIZER,
                           .mark_lock = PTHREAD_MUTEX_INITIALIZER,
-                          .names = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+                          .names = {.lock = PTHREAD_MUTEX_INITIALIZER},
+                          .window = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
 /* -- Opening -- */
 
 static void
 turn_off(void)
 {
-    atomic_store(&ls_gate->life, 0);
+    ls_window_close(&ls_recorder.window);
 }
 
 static void
@@ -169,6 +170,7 @@ start_drain(void)
     drain->word = ls_words_add;
     drain->notice = ls_words_notice;
     drain->off = turn_off;
+    drain->window = &ls_recorder.window;
     return ls_drain_start(drain);
 }
 
@@ -202,7 +204,7 @@ open_locked(const char *folder)
     if (status != LS_OK)
         goto err_close_area;
     /* The thread may write words of its own at once. */
-    atomic_store_explicit(&ls_gate->life, ++ls_recorder.lives, memory_order_release);
+    ls_window_open(&ls_recorder.window, &ls_recorder.settings, ++ls_recorder.lives);
     status = start_drain();
     if (status != LS_OK) {
         ls_words_notice(1, "cannot start a thread for recording; nothing is recorded");
@@ -229,11 +231,14 @@ err_close_area:
 static void
 forget(void)
 {
-    ls_gate->life = 0;
+    ls_gate->life = ls_gate->opening = 0;
     ls_recorder.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     ls_recorder.word_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     ls_recorder.mark_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     ls_recorder.names.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    ls_recorder.window.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    ls_recorder.window.is_open = false;
+    atomic_store(&ls_recorder.window.has_steps, false);
     ls_recorder.names.area = NULL;
     ls_recorder.opens = 0;
     ls_recorder.is_stuck = false;
@@ -352,7 +357,7 @@ void
 ls_recorder_set_rank(int rank, int world, int local_rank)
 {
     pthread_mutex_lock(&ls_recorder.lock);
-    if (ls_recorder_active()) {
+    if (ls_recorder_is_open()) {
         LsAreaHeader *header = ls_recorder.area.header;
         atomic_store(&header->rank, rank < 0 ? LS_RANK_UNKNOWN : (uint32_t)rank);
         atomic_store(&header->world, world);
@@ -361,6 +366,18 @@ ls_recorder_set_rank(int rank, int world, int local_rank)
         ls_names_add_info(&ls_recorder.names, "rank.source", "ls_recorder_set_rank");
     }
     pthread_mutex_unlock(&ls_recorder.lock);
+}
+
+const char *
+ls_recorder_get_range(void)
+{
+    return ls_recorder_is_open() ? ls_recorder.settings.capture_range : "";
+}
+
+void
+ls_recorder_set_range(bool is_inside)
+{
+    ls_window_set_range(&ls_recorder.window, is_inside);
 }
 
 int64_t
@@ -373,7 +390,7 @@ void
 ls_recorder_flush(void)
 {
     int error = errno;
-    if (ls_recorder_active())
+    if (ls_recorder_is_open())
         ls_drain_flush(&ls_recorder.drain, FLUSH_TIMEOUT);
     errno = error;
 }
@@ -383,7 +400,7 @@ ls_recorder_recover(const char *folder)
 {
     char own_rings[LS_AREA_PATH_MAX] = "", own_folder[LS_AREA_PATH_MAX] = "";
     pthread_mutex_lock(&ls_recorder.lock);
-    if (ls_recorder_active()) {
+    if (ls_recorder_is_open()) {
         memcpy(own_rings, ls_recorder.area.path, sizeof own_rings);
         memcpy(own_folder, ls_recorder.area.header->folder, sizeof own_folder);
     }

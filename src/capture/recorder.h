@@ -22,7 +22,8 @@
 LS_CAPTURE_API LsStatus ls_recorder_open(const char *folder);
 /* The last close drains, writes the closing words and closes the file. Any thread. */
 LS_CAPTURE_API void ls_recorder_close(void);
-/* Whether records are kept now. Any thread, one load. */
+/* Whether records are kept now: it is open, and inside the steps, time and range that the user
+ * asked for. Names and facts are taken whenever it is open. Any thread, one load. */
 LS_CAPTURE_API bool ls_recorder_active(void);
 
 /* Who this process is, where the caller knows better than the environment; before the first chunk
@@ -41,6 +42,10 @@ LS_CAPTURE_API void ls_recorder_expect_bursts(void);
 /* Puts a record into the calling thread's ring. Never blocks; a full ring drops and counts.
  * Not from a signal handler. */
 LS_CAPTURE_API void ls_recorder_write(const LsRecord *record);
+/* The NVTX range that the user bounds the recording by, "" if none: whoever sees ranges says when
+ * one of this name begins (true) and ends. */
+LS_CAPTURE_API const char *ls_recorder_get_range(void);
+LS_CAPTURE_API void ls_recorder_set_range(bool is_inside);
 /* CLOCK_MONOTONIC in ns. */
 LS_CAPTURE_API int64_t ls_recorder_now(void);
 /* A sentence about the recording: into the trace, and to standard error once (never again for the

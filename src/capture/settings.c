@@ -35,6 +35,25 @@ ls_parse_number(const char *text, int64_t *ret_number)
 }
 
 bool
+ls_parse_range(const char *text, int64_t *ret_first, int64_t *ret_last)
+{
+    char part[24];
+    const char *colon = strchr(text, ':');
+    size_t length = colon == NULL ? 0 : (size_t)(colon - text);
+    if (colon == NULL || length >= sizeof part || (length == 0 && colon[1] == '\0'))
+        return false;
+    memcpy(part, text, length);
+    part[length] = '\0';
+    *ret_first = 0;
+    *ret_last = INT64_MAX;
+    if (length > 0 && !ls_parse_number(part, ret_first))
+        return false;
+    if (colon[1] != '\0' && !ls_parse_number(colon + 1, ret_last))
+        return false;
+    return *ret_first >= 0 && *ret_first <= *ret_last;
+}
+
+bool
 ls_parse_bytes(const char *text, int64_t *ret_bytes)
 {
     char digits[24];

@@ -54,4 +54,6 @@ bool ls_settings_format(const LsSettings *settings, size_t index, LsSettingText 
 /* "12", "-3"; and "256M" with 1024-fold K, M, G. false: not a number, or too large. The C library's
  * own would bind a build to the C library it was built on. */
 bool ls_parse_number(const char *text, int64_t *ret_number);
+/* "A:B", "A:", ":B", A <= B, none below 0; what is left out is 0 and INT64_MAX. */
+bool ls_parse_range(const char *text, int64_t *ret_first, int64_t *ret_last);
 bool ls_parse_bytes(const char *text, int64_t *ret_bytes);

@@ -37,7 +37,7 @@ static void
 leave(void *user)
 {
     LsThread *self = user;
-    if (self->life == atomic_load(&ls_gate->life))
+    if (self->life == atomic_load(&ls_gate->opening))
         atomic_store_explicit(&self->ring->state, LS_RING_ENDED, memory_order_release);
     self->life = NO_LIFE;
 }
@@ -161,6 +161,6 @@ void
 ls_recorder_set_thread_name(const char *name)
 {
     snprintf(thread.name, sizeof thread.name, "%s", name);
-    if (thread.life == atomic_load(&ls_gate->life))
+    if (thread.life == atomic_load(&ls_gate->opening))
         name_ring(&thread);
 }

@@ -45,13 +45,13 @@ ls_words_add(const LsRecord *record)
 uint32_t
 ls_recorder_name(const char *text)
 {
-    return ls_recorder_active() ? ls_names_intern(&ls_recorder.names, text) : 0;
+    return ls_recorder_is_open() ? ls_names_intern(&ls_recorder.names, text) : 0;
 }
 
 void
 ls_recorder_set_info(const char *key, const char *value)
 {
-    if (ls_recorder_active())
+    if (ls_recorder_is_open())
         ls_names_add_info(&ls_recorder.names, key, value);
 }
 
@@ -116,7 +116,7 @@ say(const char *text)
 void
 ls_words_notice(int severity, const char *text)
 {
-    if (ls_recorder_active()) {
+    if (ls_recorder_is_open()) {
         int64_t now = ls_clock_now();
         LsRecord record = {.kind = LS_RECORD_NOTICE,
                            .name = ls_names_intern(&ls_recorder.names, text),
