@@ -17,10 +17,12 @@
 #include "tracer/record-child.h"
 #include "tracer/record-chunks.h"
 #include "tracer/record-environment.h"
+#include "tracer/record-flight.h"
 #include "tracer/record-folder.h"
 #include "tracer/record-launcher.h"
 #include "tracer/record-library.h"
 #include "tracer/record-options.h"
+#include "tracer/record-pack.h"
 #include "tracer/record-sum.h"
 #include "tracer/record-timeline.h"
 
@@ -164,6 +166,8 @@ begin(Job *job, int argc, char **argv)
         puts("lockstep-record " LOCKSTEP_VERSION);
         return 0;
     }
+    if (job->options.dump != NULL)
+        return ls_record_dump(job->options.dump);
     if (job->options.command[0] == NULL) {
         fputs("lockstep record: a command is missing: lockstep record -o RUN -- COMMAND\n", stderr);
         return EXIT_USAGE;
@@ -187,5 +191,7 @@ main(int argc, char **argv)
     Job job = {0};
     if (argc == 2 && strcmp(argv[1], LS_RECORD_LOADS) == 0)
         return 0;
+    if (argc > 1 && strcmp(argv[1], "pack") == 0)
+        return ls_record_pack(argc - 1, argv + 1);
     return begin(&job, argc, argv);
 }

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Trace files put one behind another are a trace file. Of each, all chunks of the process's own
+ * words (names, facts, clocks, losses) are taken, and those chunks of its threads that touch the
+ * time of the steps asked for, as that rank marked them: chunk by chunk as they are, so that
+ * nothing is written anew. What else such a chunk holds comes along.
+ */
+#include "tracer/record-pack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/area.h"
+#include "capture/recover.h"
+#include "capture/settings.h"
+#include "tracer/record-chunks.h"
+#include "tracer/record-squeeze.h"
+
+#define STATUS_USAGE      2
+#define STATUS_UNREADABLE 3
+
+typedef struct Pack {
+    const char *folder, *file, *ranks, *steps;
+    int64_t first_step, last_step;
+    LsSqueeze *out;
+    uint32_t files, skipped;
+    /* Of the file under way. */
+    uint32_t rank;
+    bool has_steps;
+    int64_t from_ns, to_ns;
+} Pack;
+
+/* -- Which -- */
+
+/* "0,8-15"; false with NULL as the rank asked for: not such a list. */
+static bool
+is_listed(const char *list, uint32_t rank, bool *ret_is_list)
+{
+    bool is_listed = false;
+    *ret_is_list = true;
+    for (const char *at = list; *at != '\0';) {
+        char part[32];
+        int64_t first, last;
+        size_t length = strcspn(at, ",");
+        snprintf(part, sizeof part, "%.*s", (int)length, at);
+        char *dash = strchr(part, '-');
+        if (dash != NULL)
+            *dash = '\0';
+        if (length == 0 || length >= sizeof part || !ls_parse_number(part, &first) ||
+            !ls_parse_number(dash == NULL ? part : dash + 1, &last) || first < 0 || last < first) {
+            *ret_is_list = false;
+            return false;
+        }
+        is_listed = is_listed || (rank >= first && rank <= last);
+        at += length + (at[length] == ',');
+    }
+    return is_listed;
+}
+
+/* The first look at a file: its rank, and the time of the steps. */
+static bool
+look_at_chunk(void *user, const LsChunk *chunk)
+{
+    Pack *pack = user;
+    LsChunkCursor cursor;
+    LsChunkRecord record;
+    if (chunk->head.rank != LS_RANK_UNKNOWN)
+        pack->rank = chunk->head.rank;
+    if (pack->steps == NULL || chunk->head.thread == 0)
+        return true;
+    ls_chunk_begin(&cursor, chunk);
+    while (ls_chunk_next(&cursor, &record)) {
+        if (record.kind != LS_RECORD_STEP)
+            continue;
+        pack->has_steps = true;
+        if (record.args[0] < pack->first_step || record.args[0] > pack->last_step)
+            continue;
+        if (record.start_ns < pack->from_ns)
+            pack->from_ns = record.start_ns;
+        if (record.end_ns > pack->to_ns)
+            pack->to_ns = record.end_ns;
+    }
+    return true;
+}
+
+static bool
+take_chunk(void *user, const LsChunk *chunk)
+{
+    Pack *pack = user;
+    const LsChunkHeader *head = &chunk->head;
+    bool is_wanted = head->thread == 0 || pack->steps == NULL || !pack->has_steps ||
+                     (head->first_ns <= pack->to_ns && head->last_ns >= pack->from_ns);
+    return !is_wanted || ls_squeeze_write(pack->out, chunk->data, chunk->n_bytes);
+}
+
+static bool
+take_file(void *user, const char *path, const char *name)
+{
+    Pack *pack = user;
+    bool is_list;
+    pack->rank = LS_RANK_UNKNOWN;
+    pack->has_steps = false;
+    pack->from_ns = INT64_MAX;
+    pack->to_ns = INT64_MIN;
+    if (ls_chunks_read(path, look_at_chunk, pack, NULL) != LS_OK ||
+        (pack->ranks != NULL && !is_listed(pack->ranks, pack->rank, &is_list))) {
+        pack->skipped++;
+        return true;
+    }
+    pack->files++;
+    if (pack->steps != NULL && !pack->has_steps)
+        fprintf(stderr, "lockstep-record pack: %s marks no steps; it is taken whole\n", name);
+    return ls_chunks_read(path, take_chunk, pack, NULL) == LS_OK;
+}
+
+/* -- Words -- */
+
+static int
+complain(const char *what, const char *text)
+{
+    fprintf(stderr, "lockstep-record pack: %s%s\n", what, text);
+    return STATUS_USAGE;
+}
+
+static int
+parse(Pack *pack, int argc, char **argv)
+{
+    static const char *const names[] = {"-o", "--output", "--step", "--rank"};
+    const char **const places[] = {&pack->file, &pack->file, &pack->steps, &pack->ranks};
+    bool is_list = true;
+    for (int i = 1; i < argc; i++) {
+        size_t k = 0;
+        while (k < sizeof names / sizeof names[0] && strcmp(argv[i], names[k]) != 0)
+            k++;
+        if (k < sizeof names / sizeof names[0] && i + 1 < argc)
+            *places[k] = argv[++i];
+        else if (argv[i][0] != '-' && pack->folder == NULL)
+            pack->folder = argv[i];
+        else
+            return complain("cannot make sense of ", argv[i]);
+    }
+    if (pack->folder == NULL || pack->file == NULL)
+        return complain("", "expected RUN -o FILE [--step A:B] [--rank LIST]");
+    if (pack->steps != NULL && !ls_parse_range(pack->steps, &pack->first_step, &pack->last_step))
+        return complain(pack->steps, " is no range of steps; expected A:B, A: or :B");
+    if (pack->ranks != NULL)
+        is_listed(pack->ranks, 0, &is_list);
+    return is_list ? 0 : complain(pack->ranks, " is no list of ranks; expected 0,8-15");
+}
+
+static int
+say(const Pack *pack, uint64_t bytes, bool is_compressed)
+{
+    if (pack->files == 0) {
+        fprintf(stderr, "lockstep-record pack: %s: no trace file of those ranks is there\n",
+                pack->folder);
+        unlink(pack->file);
+        return STATUS_UNREADABLE;
+    }
+    printf("%s: %u trace file%s, %llu bytes%s\n", pack->file, pack->files,
+           pack->files == 1 ? "" : "s", (unsigned long long)bytes,
+           is_compressed ? "" : ", not compressed (no libzstd.so.1 here)");
+    return 0;
+}
+
+int
+ls_record_pack(int argc, char **argv)
+{
+    Pack pack = {0};
+    uint64_t bytes;
+    bool is_compressed;
+    int status = parse(&pack, argc, argv);
+    if (status != 0)
+        return status;
+    /* What dead processes of this host left belongs in. Where the folder is another's, it cannot.
+     */
+    ls_recover_folder(pack.folder, NULL);
+    int fd = open(pack.file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    pack.out = fd < 0 ? NULL : ls_squeeze_open(fd);
+    if (pack.out == NULL) {
+        fprintf(stderr, "lockstep-record pack: %s cannot be written: %s\n", pack.file,
+                strerror(errno));
+        return STATUS_UNREADABLE;
+    }
+    LsStatus listed = ls_traces_list(pack.folder, take_file, &pack);
+    bool is_whole = ls_squeeze_close(pack.out, &bytes, &is_compressed);
+    int error = errno;
+    if (close(fd) != 0 || !is_whole) {
+        fprintf(stderr, "lockstep-record pack: %s cannot be written: %s\n", pack.file,
+                strerror(error));
+        return STATUS_UNREADABLE;
+    }
+    if (listed != LS_OK) {
+        fprintf(stderr, "lockstep-record pack: %s cannot be read: %s\n", pack.folder,
+                strerror(error));
+        unlink(pack.file);
+        return STATUS_UNREADABLE;
+    }
+    return say(&pack, bytes, is_compressed);
+}
