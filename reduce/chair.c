@@ -34,6 +34,13 @@ ls_chair_clear(LsChair *chair)
 }
 
 void
+ls_chair_narrow(LsChair *chair, int ranks, int64_t stall_ns)
+{
+    chair->tally.needed = ranks;
+    ls_stall_init(&chair->stall, stall_ns == INT64_MAX ? 0 : stall_ns, 0);
+}
+
+void
 ls_chair_begin(LsChair *chair, int64_t now_ns)
 {
     chair->now_ns = now_ns;
@@ -58,7 +65,7 @@ count_one(LsChair *chair, int sender, LsRequest *request)
         ls_fault_note_rank(chair->fault, sender, text);
         break;
     case LS_TALLY_NO_MEMORY:
-        ls_fault_note_rank(chair->fault, LS_CHAIR_RANK, "out of memory");
+        ls_fault_note_rank(chair->fault, chair->config->rank, "out of memory");
         break;
     }
 }
@@ -193,7 +200,7 @@ fill(LsChair *chair, LsResponseList *list)
     if (!ls_tally_answer(&chair->tally, list) ||
         !ls_groups_fuse(config->groups, config->groups_alone, list, &rule) ||
         !inspect_stalls(chair, list))
-        ls_fault_note_rank(chair->fault, LS_CHAIR_RANK, "out of memory");
+        ls_fault_note_rank(chair->fault, chair->config->rank, "out of memory");
     list->path = LS_PATH_IDLE;
     if (agreed > 0)
         list->path = LS_PATH_MIXED;
@@ -217,7 +224,7 @@ ls_chair_answer(LsChair *chair, LsResponseList *list, uint8_t **ret_message, siz
     if ((!ls_fault_is(chair->fault) || list->failure != NULL) &&
         ls_response_list_encode(list, ret_message, ret_length))
         return;
-    ls_fault_note_rank(chair->fault, LS_CHAIR_RANK, "out of memory");
+    ls_fault_note_rank(chair->fault, chair->config->rank, "out of memory");
     *ret_message = chair->last_words;
     *ret_length = chair->last_words_length;
     chair->last_words = NULL;

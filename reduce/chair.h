@@ -4,7 +4,8 @@
  * all have, in the order in which it became so, fused into buffers, looks for stalls, and has the
  * hosts measure their clocks in turn (facts B2, B7, B9).
  *
- * Whatever it finds wrong becomes its answer, so that no rank is left waiting. Libc only.
+ * In the tree every rank has one, for its own part of the ranks. Whatever it finds wrong becomes
+ * its answer, so that no rank is left waiting. Libc only.
  */
 #pragma once
 
@@ -37,6 +38,8 @@ typedef struct LsChair {
 bool ls_chair_open(LsChair *chair, const LsControlConfig *config, const LsControlEvents *events,
                    LsFault *fault);
 void ls_chair_clear(LsChair *chair);
+/* Counts for so many ranks only, and judges stalls after that time. */
+void ls_chair_narrow(LsChair *chair, int ranks, int64_t stall_ns);
 /* Time goes on. */
 void ls_chair_begin(LsChair *chair, int64_t now_ns);
 /* Counts what `sender` sent, for itself and `others` ranks that follow it; empties the list. */

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-static const LsControlClass *const classes[] = {&ls_control_coordinator, &ls_control_bitvector};
+static const LsControlClass *const classes[] = {&ls_control_coordinator, &ls_control_bitvector,
+                                                &ls_control_tree};
 
 const LsControlClass *
 ls_control_find(const char *name)

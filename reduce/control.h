@@ -7,7 +7,7 @@
  * hands the result back, until the control says it has a list of responses to execute. The same
  * code runs over MPI in a job, over memory with virtual time in tests, and in src/model. One table
  * row and one file per control: coordinator (Horovod's gather/broadcast protocol), bitvector (its
- * response cache). Not thread-safe: the background thread owns it. Libc only, free of MPI and of
+ * response cache), tree (the control tree of Kurth et al.). Not thread-safe: the background thread owns it. Libc only, free of MPI and of
  * src/capture.
  */
 #pragma once
@@ -26,7 +26,9 @@ typedef enum LsActionKind {
     LS_ACTION_BROADCAST, /* the root's bytes to all; only the root knows the length */
     LS_ACTION_AND,       /* words, in place, bitwise over all ranks */
     LS_ACTION_OR,
-    LS_ACTION_DONE,      /* responses are ready: ls_control_take() */
+    LS_ACTION_SEND, /* `length` bytes to rank `root`; does not wait until they are there */
+    LS_ACTION_POLL, /* the next message that was sent here, by any rank, if there is one */
+    LS_ACTION_DONE, /* responses are ready: ls_control_take() */
 } LsActionKind;
 
 /* What the driver must do next. data/length are this rank's contribution (owned by the control,
@@ -35,11 +37,12 @@ typedef struct LsAction {
     LsActionKind kind;
     int root;
     const void *data;
-    size_t length; /* bytes */
+    size_t length;   /* bytes */
+    int64_t wait_ns; /* POLL: how long to wait for a message */
 } LsAction;
 
 /* What came of it. GATHER: at the root `parts` holds one piece per rank in rank order; elsewhere none.
- * BROADCAST: one piece. AND/OR: one piece. Borrowed for the call. */
+ * BROADCAST: one piece. AND/OR: one piece. SEND: none. POLL: one piece or none. Borrowed for the call. */
 typedef struct LsPiece {
     const void *data;
     size_t length;
@@ -47,6 +50,8 @@ typedef struct LsPiece {
 typedef struct LsResult {
     const LsPiece *parts;
     int n_parts;
+    int from;      /* POLL: who sent it */
+    int under_way; /* POLL: messages of this rank that rank `root` of the action has not received */
 } LsResult;
 
 typedef struct LsControlConfig {
@@ -90,7 +95,8 @@ typedef struct LsControlClass {
     const char *name;
     LsControl *(*open)(const LsControlConfig *config, const LsControlEvents *events);
     void (*close)(LsControl *control);
-    /* A cycle begins with what was submitted since the last one (consumed). now_ns: any monotonic
+    /* A cycle begins (on every rank at once, where the control meets in collectives; in the tree
+     * whenever a rank looks) with what was submitted since the last one (consumed). now_ns: any monotonic
      * clock, for stalls. shut_down: this rank wants to leave. */
     bool (*begin)(LsControl *control, LsRequestList *requests, bool shut_down, int64_t now_ns);
     /* result: of the previous action, NULL for the first. false: out of memory or a peer's bytes make no
@@ -110,6 +116,7 @@ typedef struct LsControlClass {
 
 extern const LsControlClass ls_control_coordinator;
 extern const LsControlClass ls_control_bitvector;
+extern const LsControlClass ls_control_tree;
 
 /* Finds the row by name; NULL if there is none. */
 const LsControlClass *ls_control_find(const char *name);

@@ -28,7 +28,7 @@ typedef enum LsStage {
 typedef struct LsInstrument {
     bool open; /* holds the recorder open */
     int64_t communicator;
-    uint32_t stages[LS_N_STAGES], calls[LS_CALL_ALLREDUCE + 1], control; /* name ids, 0: not yet */
+    uint32_t stages[LS_N_STAGES], calls[LS_N_CALLS], control; /* name ids, 0: not yet */
     uint32_t pack, unpack, roundtrip;
 } LsInstrument;
 

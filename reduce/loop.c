@@ -160,6 +160,10 @@ ls_loop_new(const LsLoopConfig *config)
         .stall_limit_ns = number(loop, LS_SETTING_STALL_LIMIT_S),
         .clock_peers = interval > 0 ? ls_clock_pairs(config->world) : 0,
         .clock_interval_ns = interval,
+        .tree_radix = (int)number(loop, LS_SETTING_TREE_RADIX),
+        .poll_ns = number(loop, LS_SETTING_CYCLE_START) == LS_CYCLE_CLOCK
+                       ? 0
+                       : number(loop, LS_SETTING_CYCLE_TIME_MS),
         .groups = config->groups,
         .groups_alone = number(loop, LS_SETTING_GROUP_ALONE) != 0,
         .cache_capacity = (size_t)number(loop, LS_SETTING_CACHE_CAPACITY),

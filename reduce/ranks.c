@@ -47,6 +47,18 @@ ls_rank_set_unite(LsRankSet *set, const LsRankSet *other)
             ls_rank_set_add(set, rank);
 }
 
+bool
+ls_rank_set_run(const LsRankSet *set, int rank, int *ret_first, int *ret_n)
+{
+    while (rank < set->ranks && !ls_rank_set_has(set, rank))
+        rank++;
+    *ret_first = rank;
+    while (rank < set->ranks && ls_rank_set_has(set, rank))
+        rank++;
+    *ret_n = rank - *ret_first;
+    return *ret_n > 0;
+}
+
 int
 ls_rank_set_first(const LsRankSet *set)
 {

@@ -21,7 +21,9 @@ void ls_rank_set_clear(LsRankSet *set);
 bool ls_rank_set_has(const LsRankSet *set, int rank);
 void ls_rank_set_add(LsRankSet *set, int rank);
 void ls_rank_set_unite(LsRankSet *set, const LsRankSet *other); /* of the same job */
-int ls_rank_set_first(const LsRankSet *set);                    /* -1: empty */
+/* The next run of members from `rank` on; false: none. */
+bool ls_rank_set_run(const LsRankSet *set, int rank, int *ret_first, int *ret_n);
+int ls_rank_set_first(const LsRankSet *set); /* -1: empty */
 
 /* "rank 3", "ranks 0-2, 5", "ranks 0, 2, 4 and 7 more": the members, or those missing if `missing`.
  */

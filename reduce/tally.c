@@ -409,3 +409,49 @@ ls_tally_answer(LsTally *tally, LsResponseList *list)
     tally->n_ready = 0;
     return true;
 }
+
+/* One request for each run of the variant's ranks. */
+static bool
+append_runs(const LsTallied *tallied, const LsVariant *variant, bool held, int64_t now_ns,
+            LsRequestList *list)
+{
+    int first, n;
+    for (int rank = 0; ls_rank_set_run(&variant->ranks, rank, &first, &n); rank = first + n) {
+        LsRequest copy;
+        if (!ls_request_copy(&variant->request, &copy))
+            return false;
+        copy.rank = first;
+        copy.others = n - 1;
+        copy.held = held;
+        copy.waited_ns = now_ns - tallied->clock.first_ns;
+        if (!ls_request_list_take(list, &copy)) {
+            ls_request_clear(&copy);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool
+ls_tally_report(const LsTallied *tallied, int64_t now_ns, LsRequestList *list)
+{
+    for (size_t i = 0; i < tallied->n_variants; i++)
+        if (!append_runs(tallied, &tallied->variants[i], true, now_ns, list))
+            return false;
+    return true;
+}
+
+bool
+ls_tally_forward(LsTally *tally, int64_t now_ns, LsRequestList *list)
+{
+    for (size_t i = 0; i < tally->n_ready; i++) {
+        const LsTallied *tallied = tally->ready[i];
+        for (size_t k = 0; k < tallied->n_variants; k++)
+            if (!append_runs(tallied, &tallied->variants[k], false, now_ns, list))
+                return false;
+        ls_tally_remove(tally, tally->ready[i]);
+        tally->ready[i] = NULL;
+    }
+    tally->n_ready = 0;
+    return true;
+}

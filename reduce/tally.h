@@ -30,7 +30,6 @@ typedef struct LsTallied {
     LsRankSet submitted;
     LsRankSet held; /* who has it and does not ask for it yet */
     LsStallClock clock;
-    bool reported; /* tree: its parent was told who has it */
 } LsTallied;
 
 typedef struct LsTally {
@@ -57,5 +56,10 @@ LsTallyVerdict ls_tally_add(LsTally *tally, LsRequest *request, LsTallied **ret_
 bool ls_tally_answer(LsTally *tally, LsResponseList *list);
 /* Whether the rank is known to have it. */
 bool ls_tallied_has(const LsTallied *tallied, int rank);
+/* Moves the requests of all that is ready to the end of the list, one for each run of ranks that
+ * asked alike. false: out of memory. */
+bool ls_tally_forward(LsTally *tally, int64_t now_ns, LsRequestList *list);
+/* Appends who has submitted the tensor, as held. false: out of memory. */
+bool ls_tally_report(const LsTallied *tallied, int64_t now_ns, LsRequestList *list);
 /* Strikes the tensor off. */
 void ls_tally_remove(LsTally *tally, LsTallied *tallied);

@@ -13,11 +13,24 @@ typedef struct LsMemorySpan {
     int64_t start_ns, end_ns;
 } LsMemorySpan;
 
+/* A message from rank to rank, until it is received. */
+typedef struct LsMemoryMail LsMemoryMail;
+struct LsMemoryMail {
+    LsMemoryMail *next;
+    int from;
+    int64_t arrival_ns;
+    size_t length;
+    uint8_t data[];
+};
+
 /* One rank at the meeting point. */
 typedef struct LsMemorySlot {
     int64_t now_ns;
     LsAction action;       /* what it came for last */
-    LsMemorySpan calls[2]; /* of its last collective */
+    LsMemorySpan calls[2]; /* of its last collective; of its last message */
+    LsMemoryMail *first;   /* owned; sent to it, not received, in order of sending */
+    LsMemoryMail *held;    /* owned; what it received last */
+    LsPiece piece;         /* into it */
 } LsMemorySlot;
 
 struct LsMemory {
@@ -40,5 +53,13 @@ struct LsMemory {
 bool ls_memory_post(LsMemory *memory, int rank, const LsAction *action);
 /* Of the last completed collective, for this rank. */
 LsResult ls_memory_result(const LsMemory *memory, int rank);
+/* Carries out a SEND or POLL at once: a POLL takes what has arrived by the rank's time, or waits
+ * for what will by the end of its waiting. false: `error` tells. */
+bool ls_memory_mail(LsMemory *memory, int rank, const LsAction *action, LsResult *ret_result);
+/* When a POLL that begins now is over: at the first arrival or the end of its waiting. */
+int64_t ls_memory_poll_end(const LsMemory *memory, int rank, const LsAction *action);
+void ls_memory_drop_mail(LsMemorySlot *slot);
+/* The cost of one message, chance included. */
+int64_t ls_memory_message_ns(LsMemory *memory, size_t bytes);
 /* Tells the transport's events of its calls. */
 void ls_memory_tell(const LsMemory *memory, const LsTransport *transport);

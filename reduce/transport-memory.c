@@ -46,6 +46,8 @@ ls_memory_free(LsMemory *memory)
         return;
     pthread_cond_destroy(&memory->changed);
     pthread_mutex_destroy(&memory->mutex);
+    for (int rank = 0; memory->slots != NULL && rank < memory->ranks; rank++)
+        ls_memory_drop_mail(&memory->slots[rank]);
     free(memory->slots);
     free(memory->parts);
     free(memory->bytes);
@@ -75,8 +77,8 @@ draw(LsMemory *memory)
 }
 
 /* What one message takes. */
-static int64_t
-message_ns(LsMemory *memory, size_t bytes)
+int64_t
+ls_memory_message_ns(LsMemory *memory, size_t bytes)
 {
     const LsMemoryCost *cost = &memory->cost;
     int64_t ns = cost->alpha_ns + (int64_t)bytes * cost->beta_ps / 1000;
@@ -111,7 +113,7 @@ time_gather(LsMemory *memory, int root, int call, bool lengths)
         if (rank == root)
             continue;
         LsMemorySpan *span = begin_call(slot, call);
-        int64_t ns = message_ns(memory, lengths ? 4 : slot->action.length);
+        int64_t ns = ls_memory_message_ns(memory, lengths ? 4 : slot->action.length);
         root_ns = later(root_ns, span->start_ns) + ns;
         slot->now_ns = span->end_ns = span->start_ns + ns;
     }
@@ -129,7 +131,7 @@ time_broadcast(LsMemory *memory, int root, int call, size_t bytes)
         if (rank == root)
             continue;
         LsMemorySpan *span = begin_call(slot, call);
-        root_ns += message_ns(memory, bytes);
+        root_ns += ls_memory_message_ns(memory, bytes);
         slot->now_ns = span->end_ns = later(span->start_ns, root_ns);
     }
     memory->slots[root].now_ns = at_root->end_ns = root_ns;
@@ -147,7 +149,7 @@ time_allreduce(LsMemory *memory, size_t bytes)
         LsMemorySpan *span = begin_call(slot, 0);
         span->end_ns = last_ns;
         for (int reach = 1; reach < memory->ranks; reach *= 2)
-            span->end_ns += message_ns(memory, bytes);
+            span->end_ns += ls_memory_message_ns(memory, bytes);
         slot->now_ns = span->end_ns;
     }
 }
@@ -214,7 +216,8 @@ combine_words(LsMemory *memory, bool both)
 static const char *
 action_text(LsActionKind kind)
 {
-    static const char *const texts[] = {"a gather", "a broadcast", "an and", "an or", "nothing"};
+    static const char *const texts[] = {"a gather", "a broadcast", "an and", "an or",
+                                        "a send",   "a look",      "nothing"};
     return texts[kind];
 }
 
@@ -273,7 +276,7 @@ bool
 ls_memory_post(LsMemory *memory, int rank, const LsAction *action)
 {
     LsMemorySlot *slot = &memory->slots[rank];
-    if (action->kind >= LS_ACTION_DONE || action->length > LS_TRANSPORT_BYTES_MAX) {
+    if (action->kind > LS_ACTION_OR || action->length > LS_TRANSPORT_BYTES_MAX) {
         snprintf(memory->error, sizeof memory->error,
                  "rank %d: an action of kind %d with %zu bytes cannot be performed", rank,
                  (int)action->kind, action->length);
@@ -294,10 +297,10 @@ LsResult
 ls_memory_result(const LsMemory *memory, int rank)
 {
     const LsAction *action = &memory->slots[rank].action;
-    LsResult result = {memory->parts, 1};
+    LsResult result = {.parts = memory->parts, .n_parts = 1};
     if (action->kind == LS_ACTION_GATHER)
-        result =
-            rank == action->root ? (LsResult){memory->parts, memory->ranks} : (LsResult){NULL, 0};
+        result = rank == action->root ? (LsResult){.parts = memory->parts, .n_parts = memory->ranks}
+                                      : (LsResult){.parts = NULL, .n_parts = 0};
     return result;
 }
 
@@ -320,6 +323,15 @@ ls_memory_tell(const LsMemory *memory, const LsTransport *transport)
         ls_transport_tell(transport, LS_CALL_BCAST, root, memory->parts[0].length, 0,
                           calls[1].start_ns, calls[1].end_ns);
         break;
+    case LS_ACTION_SEND:
+        ls_transport_tell(transport, LS_CALL_SEND, root, own, 0, calls[0].start_ns,
+                          calls[0].end_ns);
+        break;
+    case LS_ACTION_POLL:
+        if (slot->held != NULL)
+            ls_transport_tell(transport, LS_CALL_RECV, root, slot->held->length, 0,
+                              calls[0].start_ns, calls[0].end_ns);
+        break;
     default:
         ls_transport_tell(transport, LS_CALL_ALLREDUCE, root, own, 0, calls[0].start_ns,
                           calls[0].end_ns);
@@ -327,10 +339,30 @@ ls_memory_tell(const LsMemory *memory, const LsTransport *transport)
     }
 }
 
+/* Threads do not run in the order of their ranks' times: a look takes what has been sent, and the
+ * rank's time goes on to when it arrives. */
+static bool
+perform_mail(LsTransport *transport, const LsAction *action, LsResult *ret_result)
+{
+    LsMemory *memory = ((MemoryTransport *)transport)->memory;
+    LsAction mail = *action;
+    pthread_mutex_lock(&memory->mutex);
+    const LsMemorySlot *slot = &memory->slots[transport->rank];
+    if (slot->first != NULL && slot->first->arrival_ns - slot->now_ns > mail.wait_ns)
+        mail.wait_ns = slot->first->arrival_ns - slot->now_ns;
+    bool done = !memory->failed && ls_memory_mail(memory, transport->rank, &mail, ret_result);
+    pthread_mutex_unlock(&memory->mutex);
+    if (done)
+        ls_memory_tell(memory, transport);
+    return done;
+}
+
 static bool
 memory_perform(LsTransport *transport, const LsAction *action, LsResult *ret_result)
 {
     LsMemory *memory = ((MemoryTransport *)transport)->memory;
+    if (action->kind == LS_ACTION_SEND || action->kind == LS_ACTION_POLL)
+        return perform_mail(transport, action, ret_result);
     pthread_mutex_lock(&memory->mutex);
     uint64_t before = memory->completed;
     bool done = !memory->failed && ls_memory_post(memory, transport->rank, action);

@@ -5,7 +5,9 @@
  * Each rank has a clock of its own that only messages, ls_memory_spend() and the scheduler move. A
  * call ends when every rank has come to it; when it ends for each rank follows from the ranks'
  * clocks and the cost of its messages alone, so that the same input gives the same times on any
- * machine and under any order of threads. Two ways to use it: as an LsTransport per rank, which
+ * machine and under any order of threads. Messages from rank to rank are received in the order of
+ * their arrival; there the order of threads matters, that of the scheduler follows the times. Two
+ * ways to use it: as an LsTransport per rank, which
  * blocks (one thread per rank; a rank alone never waits), or through ls_memory_run(), which drives
  * the controls of all ranks on the calling thread.
  */

@@ -2,17 +2,30 @@
  *
  * reduce/transport-mpi.c: a control's actions as MPI's blocking collectives (facts: Horovod B6).
  *
- * Blocking, since MPI_Iallreduce with a test was measured at 1.5 to 2.2 times the cost of
- * MPI_Allreduce (facts/cuda.md 8.5).
+ * The collectives are blocking, since MPI_Iallreduce with a test was measured at 1.5 to 2.2 times
+ * the cost of MPI_Allreduce (facts/cuda.md 8.5).
  */
 #include "reduce/world-mpi.h"
 #include "reduce/failure.h"
 #include "reduce/instrument.h"
 
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define TAG 0
+
+/* A message on its way. Synchronous, so that it is done when the other has received it. */
+typedef struct Outgoing Outgoing;
+struct Outgoing {
+    Outgoing *next;
+    MPI_Request request;
+    int to;
+    uint8_t data[];
+};
 
 typedef struct MpiTransport {
     LsTransport base;
@@ -21,6 +34,7 @@ typedef struct MpiTransport {
     size_t capacity;
     int *lengths, *offsets; /* owned, ranks of each */
     LsPiece *parts;         /* owned, ranks */
+    Outgoing *outgoing;     /* owned */
     char error[LS_FAILURE_TEXT_MAX];
 } MpiTransport;
 
@@ -86,7 +100,8 @@ gather(MpiTransport *transport, const LsAction *action, LsResult *ret_result)
     for (int rank = 0; root && rank < transport->base.ranks; rank++)
         transport->parts[rank] = (LsPiece){transport->buffer + transport->offsets[rank],
                                            (size_t)transport->lengths[rank]};
-    *ret_result = (LsResult){transport->parts, root ? transport->base.ranks : 0};
+    *ret_result =
+        (LsResult){.parts = transport->parts, .n_parts = root ? transport->base.ranks : 0};
     return check(transport, result, "MPI_Gatherv");
 }
 
@@ -107,7 +122,7 @@ broadcast(MpiTransport *transport, const LsAction *action, LsResult *ret_result)
     ls_transport_tell(&transport->base, LS_CALL_BCAST, action->root, (size_t)length, 0, start,
                       ls_instrument_now());
     transport->parts[0] = (LsPiece){transport->buffer, (size_t)length};
-    *ret_result = (LsResult){transport->parts, 1};
+    *ret_result = (LsResult){.parts = transport->parts, .n_parts = 1};
     return check(transport, result, "MPI_Bcast");
 }
 
@@ -124,8 +139,99 @@ combine(MpiTransport *transport, const LsAction *action, LsResult *ret_result)
     ls_transport_tell(&transport->base, LS_CALL_ALLREDUCE, 0, action->length, 0, start,
                       ls_instrument_now());
     transport->parts[0] = (LsPiece){transport->buffer, action->length};
-    *ret_result = (LsResult){transport->parts, 1};
+    *ret_result = (LsResult){.parts = transport->parts, .n_parts = 1};
     return check(transport, result, "MPI_Allreduce");
+}
+
+static bool
+send_message(MpiTransport *transport, const LsAction *action, LsResult *ret_result)
+{
+    Outgoing *outgoing = malloc(sizeof *outgoing + action->length);
+    if (outgoing == NULL)
+        return fail(transport, "out of memory for a message of the control");
+    if (action->length > 0)
+        memcpy(outgoing->data, action->data, action->length);
+    outgoing->to = action->root;
+    int64_t start = ls_instrument_now();
+    int result = MPI_Issend(outgoing->data, (int)action->length, MPI_BYTE, action->root, TAG,
+                            transport->communicator, &outgoing->request);
+    ls_transport_tell(&transport->base, LS_CALL_SEND, action->root, action->length, 0, start,
+                      ls_instrument_now());
+    if (!check(transport, result, "MPI_Issend")) {
+        free(outgoing);
+        return false;
+    }
+    outgoing->next = transport->outgoing;
+    transport->outgoing = outgoing;
+    *ret_result = (LsResult){0};
+    return true;
+}
+
+/* Frees what was received; counts what `to` has not. */
+static bool
+test_outgoing(MpiTransport *transport, int to, int *ret_under_way)
+{
+    *ret_under_way = 0;
+    for (Outgoing **at = &transport->outgoing; *at != NULL;) {
+        Outgoing *outgoing = *at;
+        int done = 0;
+        if (!check(transport, MPI_Test(&outgoing->request, &done, MPI_STATUS_IGNORE), "MPI_Test"))
+            return false;
+        if (done) {
+            *at = outgoing->next;
+            free(outgoing);
+        } else {
+            *ret_under_way += outgoing->to == to;
+            at = &outgoing->next;
+        }
+    }
+    return true;
+}
+
+/* Others of this machine may need the core that this rank would look with. */
+static void
+rest(int looks)
+{
+    static const struct timespec pause = {0, 20000};
+    if (looks < 20)
+        sched_yield();
+    else
+        nanosleep(&pause, NULL);
+}
+
+static bool
+poll_message(MpiTransport *transport, const LsAction *action, LsResult *ret_result)
+{
+    MPI_Status status;
+    int there = 0, length = 0;
+    int64_t start = ls_instrument_now();
+    *ret_result = (LsResult){0};
+    for (int looks = 0;; looks++) {
+        if (!check(transport,
+                   MPI_Iprobe(MPI_ANY_SOURCE, TAG, transport->communicator, &there, &status),
+                   "MPI_Iprobe"))
+            return false;
+        if (there || ls_instrument_now() - start >= action->wait_ns)
+            break;
+        rest(looks);
+    }
+    if (!test_outgoing(transport, action->root, &ret_result->under_way))
+        return false;
+    if (!there)
+        return true;
+    MPI_Get_count(&status, MPI_BYTE, &length);
+    if (!reserve(transport, (size_t)length))
+        return false;
+    start = ls_instrument_now();
+    int result = MPI_Recv(transport->buffer, length, MPI_BYTE, status.MPI_SOURCE, TAG,
+                          transport->communicator, MPI_STATUS_IGNORE);
+    ls_transport_tell(&transport->base, LS_CALL_RECV, action->root, (size_t)length, 0, start,
+                      ls_instrument_now());
+    transport->parts[0] = (LsPiece){transport->buffer, (size_t)length};
+    ret_result->parts = transport->parts;
+    ret_result->n_parts = 1;
+    ret_result->from = status.MPI_SOURCE;
+    return check(transport, result, "MPI_Recv");
 }
 
 static bool
@@ -142,6 +248,10 @@ mpi_perform(LsTransport *base, const LsAction *action, LsResult *ret_result)
     case LS_ACTION_AND:
     case LS_ACTION_OR:
         return combine(transport, action, ret_result);
+    case LS_ACTION_SEND:
+        return send_message(transport, action, ret_result);
+    case LS_ACTION_POLL:
+        return poll_message(transport, action, ret_result);
     case LS_ACTION_DONE:
         break;
     }
@@ -158,6 +268,9 @@ static void
 mpi_close(LsTransport *base)
 {
     MpiTransport *transport = (MpiTransport *)base;
+    int under_way;
+    /* What was not received, after a failure, MPI may still read: it stays. */
+    test_outgoing(transport, 0, &under_way);
     free(transport->parts);
     free(transport->offsets);
     free(transport->lengths);

@@ -7,7 +7,7 @@
 const char *
 ls_transport_call_text(LsTransportCall call)
 {
-    static const char *const texts[] = {"gather", "gatherv", "bcast", "allreduce"};
+    static const char *const texts[] = {"gather", "gatherv", "bcast", "allreduce", "send", "recv"};
     return (size_t)call < sizeof texts / sizeof texts[0] ? texts[call] : "unknown";
 }
 
@@ -21,6 +21,10 @@ ls_transport_count(LsTransportCall call, int rank, int root, int ranks, size_t o
         return count;
     if (call == LS_CALL_ALLREDUCE)
         count = (LsMessageCount){1, 1, own, own};
+    else if (call == LS_CALL_SEND)
+        count = (LsMessageCount){0, 1, 0, own};
+    else if (call == LS_CALL_RECV)
+        count = (LsMessageCount){1, 0, own, 0};
     else if (call == LS_CALL_BCAST && rank == root)
         count = (LsMessageCount){0, others, 0, others * own};
     else if (call == LS_CALL_BCAST)

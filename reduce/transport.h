@@ -6,7 +6,8 @@
  * each: mpi (a job), memory (ranks of one process with virtual time; also a process alone). An
  * action becomes one or two calls, the same under every transport (Horovod's pattern, facts B6):
  * GATHER = gather (one 32-bit length per rank) + gatherv (the bytes); BROADCAST = bcast (the
- * length) + bcast (the bytes); AND, OR = allreduce. Each call is counted by the one rule of
+ * length) + bcast (the bytes); AND, OR = allreduce; SEND = send; POLL = recv if there
+ * is a message, else none. Each call is counted by the one rule of
  * ls_transport_count() and told to the events. Not thread-safe: the thread that opened it owns it.
  * Libc only.
  */
@@ -23,10 +24,14 @@ typedef enum LsTransportCall {
     LS_CALL_GATHERV,
     LS_CALL_BCAST,
     LS_CALL_ALLREDUCE,
+    LS_CALL_SEND,
+    LS_CALL_RECV,
+    LS_N_CALLS
 } LsTransportCall;
 
 /* What one rank sent and received in one call (metrics.md, "Messages of a rank"): a gather or
- * broadcast counts ranks - 1 at its root and 1 elsewhere, an allreduce 1 out and 1 in; bytes are
+ * broadcast counts ranks - 1 at its root and 1 elsewhere, an allreduce 1 out and 1 in, a send or recv
+ * 1; bytes are
  * payloads; a rank alone counts nothing. */
 typedef struct LsMessageCount {
     int64_t messages_in, messages_out;
@@ -63,10 +68,10 @@ struct LsTransport {
 /* The largest payload of one message: its length travels as a 32-bit int. */
 #define LS_TRANSPORT_BYTES_MAX INT32_MAX
 
-/* "gather", "gatherv", "bcast", "allreduce": the name of the MESSAGE record. */
+/* "gather", "gatherv", "bcast", "allreduce", "send", "recv": the name of the MESSAGE record. */
 const char *ls_transport_call_text(LsTransportCall call);
 
-/* The rule. own_bytes: this rank's contribution (BCAST, ALLREDUCE: the message). all_bytes: of all
+/* The rule. own_bytes: this rank's contribution (but in a gather: the message). all_bytes: of all
  * contributions together, the root's own included; only read at the root of a gather. */
 LsMessageCount ls_transport_count(LsTransportCall call, int rank, int root, int ranks,
                                   size_t own_bytes, size_t all_bytes);

@@ -113,14 +113,14 @@ play_rank(int rank, const uint8_t *data, size_t length)
                                     .stall_limit_ns = 10};
     LsControl *control = ls_control_coordinator.open(&config, NULL);
     const LsPiece peers[] = {{NULL, 0}, {data, length}};
-    const LsResult gathered = {peers, rank == 0 ? 2 : 0};
+    const LsResult gathered = {.parts = peers, .n_parts = rank == 0 ? 2 : 0};
     LsAction action;
     for (int64_t now_ns = 0; now_ns <= 10 && submit(control, rank, now_ns); now_ns += 10) {
         check(ls_control_coordinator.advance(control, NULL, &action), "a cycle can begin");
         check(ls_control_coordinator.advance(control, &gathered, &action), "and be answered");
         check(action.kind == LS_ACTION_BROADCAST, "by a broadcast");
         const LsPiece answer = rank == 0 ? (LsPiece){action.data, action.length} : peers[1];
-        const LsResult broadcast = {&answer, 1};
+        const LsResult broadcast = {.parts = &answer, .n_parts = 1};
         end_cycle(control, &broadcast);
     }
     ls_control_coordinator.close(control);

@@ -18,10 +18,10 @@ fuses(const Buffer *buffer)
 }
 
 static int64_t
-padded_bytes(const Schedule *s, const Tensor *tensor)
+padded_bytes(const Schedule *s, const Tensor *tensor, int64_t count)
 {
     static const int width[] = {4, 8, 2, 2, 1, 1, 4, 8};
-    int64_t bytes = tensor->count * width[tensor->dtype];
+    int64_t bytes = count * width[tensor->dtype];
     if (s->config.fusion_padding_bytes == 16 && tensor->operation == LS_OPERATION_ALLREDUCE)
         bytes = (bytes + 15) / 16 * 16;
     return bytes;
@@ -31,7 +31,8 @@ static Buffer
 ready_buffer(Schedule *s, int t)
 {
     const Tensor *tensor = &s->tensor[t];
-    Buffer buffer = {.ranks = UINT32_MAX, .n = 1, .tensor = {t}};
+    Buffer buffer = {.ranks = UINT64_MAX, .n = 1, .tensor = {t}};
+    buffer.count = schedule_count(s, t, s->done[t]);
     if (s->done[t] == tensor->bad_time) {
         buffer.operation = LS_OPERATION_ERROR;
         buffer.status = LOCKSTEP_ERR_MISMATCH;
@@ -40,7 +41,7 @@ ready_buffer(Schedule *s, int t)
         buffer.dtype = tensor->dtype;
         buffer.reduction = tensor->reduction;
         buffer.root = tensor->root;
-        buffer.bytes = fuses(&buffer) ? padded_bytes(s, tensor) : 0;
+        buffer.bytes = fuses(&buffer) ? padded_bytes(s, tensor, buffer.count) : 0;
     }
     s->status[t][s->done[t]++] = buffer.status;
     return buffer;
@@ -129,31 +130,63 @@ count_requests(Schedule *s, Cycle *cycle, int *ready)
                 cycle->late[rank][cycle->n_late[rank]++] = t;
                 continue;
             }
-            cycle->slow = true;
+            cycle->path = LS_PATH_SLOW;
             if (s->seen[t] == 0) {
                 s->first_ns[t] = cycle->now_ns;
                 s->waiting[s->n_waiting++] = t;
             }
-            s->seen[t] |= UINT32_C(1) << rank;
-            if (s->seen[t] == (UINT32_C(1) << s->ranks) - 1)
+            s->seen[t] |= UINT64_C(1) << rank;
+            if (s->seen[t] == UINT64_MAX >> (64 - s->ranks))
                 ready[n_ready++] = t;
         }
     return n_ready;
 }
 
+/* Alone: each group by itself in the place of its first tensor, then what is in none. */
+static int
+fuse_groups(const Schedule *s, Buffer *queue, int n, Buffer *ret_buffers)
+{
+    int made = 0;
+    if (!s->config.groups_alone || s->groups == NULL)
+        return fuse(s, queue, n, ret_buffers);
+    for (int i = 0; i <= n; i++) {
+        int group = i < n ? s->tensor[queue[i].tensor[0]].group : -1, n_part = 0;
+        Buffer part[TENSORS_MAX];
+        bool first = i == n || group >= 0;
+        for (int k = 0; k < i && i < n; k++)
+            first = first && s->tensor[queue[k].tensor[0]].group != group;
+        for (int k = 0; k < n && first; k++)
+            if (s->tensor[queue[k].tensor[0]].group == group)
+                part[n_part++] = queue[k];
+        made += fuse(s, part, n_part, ret_buffers + made);
+    }
+    return made;
+}
+
 void
 reference_cycle(Schedule *s, Cycle *cycle)
 {
-    int ready[TENSORS_MAX];
+    int ready[TENSORS_MAX], common[TENSORS_MAX], n_common = 0;
     Buffer queue[TENSORS_MAX];
+    bool bitvector = s->class == &ls_control_bitvector;
+    cycle->calls = 4;
+    if (bitvector && s->config.cache_capacity > 0)
+        n_common = reference_agree(s, cycle, common);
     int n_ready = count_requests(s, cycle, ready);
+    for (int i = 0; i < n_common; i++)
+        queue[i] = ready_buffer(s, common[i]);
     for (int i = 0; i < n_ready; i++) {
-        queue[i] = ready_buffer(s, ready[i]);
+        queue[n_common + i] = ready_buffer(s, ready[i]);
         stop_waiting(s, ready[i]);
     }
-    cycle->n_buffers = fuse(s, queue, n_ready, cycle->buffers);
+    cycle->n_buffers = fuse_groups(s, queue, n_common + n_ready, cycle->buffers);
     fail_stalled(s, cycle);
-    cycle->slow |= cycle->n_buffers > 0;
+    if (n_common > 0)
+        cycle->path = cycle->calls > 0 ? LS_PATH_MIXED : LS_PATH_BYPASS;
+    else if (cycle->n_buffers > 0)
+        cycle->path = LS_PATH_SLOW;
+    if (bitvector && s->config.cache_capacity > 0)
+        reference_keep(s, cycle, cycle->calls > 0);
     cycle->clock_peer = -1;
     if (s->config.clock_peers > 0 && cycle->now_ns >= s->clock_next_ns) {
         cycle->clock_peer = s->clock_peer++ % s->config.clock_peers;

@@ -154,12 +154,12 @@ perform(Team *team, const LsAction *actions, GByteArray *bytes, LsPiece *pieces,
     LsActionKind kind = actions[asking].kind;
     g_byte_array_set_size(bytes, 0);
     for (int rank = 0; rank < team->ranks; rank++)
-        results[rank] = (LsResult){pieces, 1};
+        results[rank] = (LsResult){.parts = pieces, .n_parts = 1};
     if (kind == LS_ACTION_GATHER) {
         g_string_append_c(team->calls, 'G');
         for (int rank = 0; rank < team->ranks; rank++) {
             pieces[rank] = piece_of(team, rank, &actions[rank]);
-            results[rank] = (LsResult){pieces, rank == 0 ? team->ranks : 0};
+            results[rank] = (LsResult){.parts = pieces, .n_parts = rank == 0 ? team->ranks : 0};
         }
     } else if (kind == LS_ACTION_BROADCAST) {
         const LsPiece piece = piece_of(team, 0, &actions[0]);

@@ -33,7 +33,7 @@ note_call(void *user, LsTransportCall call, int64_t start_ns, int64_t end_ns,
 static bool
 perform(Ends *ends, LsActionKind kind, int root, const void *data, size_t length, LsResult *result)
 {
-    const LsAction action = {kind, root, data, length};
+    const LsAction action = {.kind = kind, .root = root, .data = data, .length = length};
     return ends->transport->class->perform(ends->transport, &action, result);
 }
 
@@ -159,8 +159,8 @@ test_a_rank_alone_needs_nobody(void)
     LsMemory *memory = ls_memory_new(1, NULL);
     LsTransport *transport = ls_memory_transport(memory, 0, NULL);
     LsResult result;
-    const LsAction gather = {LS_ACTION_GATHER, 0, "abc", 3};
-    const LsAction broadcast = {LS_ACTION_BROADCAST, 0, "", 0};
+    const LsAction gather = {.kind = LS_ACTION_GATHER, .root = 0, .data = "abc", .length = 3};
+    const LsAction broadcast = {.kind = LS_ACTION_BROADCAST, .root = 0, .data = "", .length = 0};
     g_assert_true(transport->class->perform(transport, &gather, &result));
     g_assert_cmpint(result.n_parts, ==, 1);
     g_assert_cmpint(result.parts[0].length, ==, 3);
