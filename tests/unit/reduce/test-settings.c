@@ -75,6 +75,8 @@ test_values(void)
     g_assert_cmpint(load("watcher=off").numbers[LS_SETTING_WATCHER], ==, LS_WATCHER_OFF);
 }
 
+#define FIFTY "a-name-that-is-fifty-bytes-long-as-one-can-counts."
+
 static void
 test_refusals(void)
 {
@@ -94,7 +96,10 @@ test_refusals(void)
         {"cycle_start=event|clock", "cycle_start"},
         {"speed=9", "there is no setting 'speed'"},
         {"cycle_time_ms", "name=value was expected"},
-        {"plane=a-word-that-is-much-too-long-to-be-the-name-of-any-plane-that-there-is", "plane"},
+        {"cache_capacity=1.5", "is not a whole number"},
+        {"tree_radix=two", "tree_radix"},
+        {"grouping=colour", "is not one of auto|none|lists|layer|slices|bytes|depth|file"},
+        {"groups=//" FIFTY "/" FIFTY "/" FIFTY "/" FIFTY "/" FIFTY, "groups"}, /* 256 bytes */
     };
     clear_environment();
     for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
