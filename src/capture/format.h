@@ -98,6 +98,18 @@ typedef enum LsOperation {
     LS_OPERATION_UNKNOWN = 255,
 } LsOperation;
 
+/* The reduction of an MPI_CALL. */
+typedef enum LsMpiReduction {
+    LS_MPI_REDUCTION_NONE = 0, /* the call does not reduce */
+    LS_MPI_REDUCTION_SUM = 1,
+    LS_MPI_REDUCTION_MIN = 3,
+    LS_MPI_REDUCTION_MAX = 4,
+    LS_MPI_REDUCTION_PRODUCT = 5,
+    LS_MPI_REDUCTION_BAND = 16,
+    LS_MPI_REDUCTION_BOR = 17,
+    LS_MPI_REDUCTION_OTHER = 255,
+} LsMpiReduction;
+
 /* Unit of a SAMPLE's value. */
 typedef enum LsSampleUnit {
     LS_UNIT_NONE = 0,

@@ -136,6 +136,7 @@ ls_native_finish(Native *native)
     ls_native_flush_deferred(native);
     ls_native_flush_open(native);
     ls_native_settle_names(native);
+    ls_native_settle_ranges(native);
     settle_rows(native);
     make_counters(native);
     process->rank.lost = MAX(settle_threads(native), native->lost_records);

@@ -47,6 +47,8 @@ typedef struct Native {
     LsRowIndex *use_index, *call_index, *cycle_index;
     GArray *use_joins;                              /* UseJoin, by use */
     GHashTable *counters;                           /* file's id -> GArray of LsSample */
+    GHashTable *half_ranges;                        /* id of an NVTX range -> HalfRange */
+    GHashTable *mpi_communicators;                  /* number -> MpiCommunicator */
     LsTrackBuilder *steps, *communication, *cycles; /* the latest used, by communicator */
     int64_t communication_id, cycles_id;
     uint64_t lost_records; /* by LOST records */
@@ -93,3 +95,14 @@ void ls_native_add_cycle(Native *native, const LsRecord *record);
 void ls_native_add_stage(Native *native, const LsRecord *record);
 void ls_native_add_operation(Native *native, const LsRecord *record);
 void ls_native_add_packing(Native *native, const LsRecord *record);
+
+/* native-ranges.c: NVTX ranges and calls of MPI. */
+void ls_native_init_ranges(Native *native);
+void ls_native_free_ranges(Native *native);
+void ls_native_add_range(Native *native, const LsRecord *record);
+void ls_native_start_range(Native *native, const LsRecord *record);
+void ls_native_end_range(Native *native, const LsRecord *record);
+void ls_native_add_mpi_call(Native *native, const LsRecord *record);
+void ls_native_add_mpi_communicator(Native *native, const LsRecord *record);
+/* What is still open; what the communicators are. After the names are settled. */
+void ls_native_settle_ranges(Native *native);

@@ -207,6 +207,11 @@ static void (*const adders[LS_RECORD_KINDS])(Native *, const LsRecord *) = {
     [LS_RECORD_STALL] = add_stall,
     [LS_RECORD_PEER_LOST] = add_peer_lost,
     [LS_RECORD_ERROR] = add_error,
+    [LS_RECORD_RANGE] = ls_native_add_range,
+    [LS_RECORD_RANGE_START] = ls_native_start_range,
+    [LS_RECORD_RANGE_END] = ls_native_end_range,
+    [LS_RECORD_MPI_CALL] = ls_native_add_mpi_call,
+    [LS_RECORD_MPI_COMMUNICATOR] = ls_native_add_mpi_communicator,
 };
 
 void

@@ -37,6 +37,8 @@ join_rows(const Join *join, LsProcess *into, const LsProcess *from)
     append(into->instants, from->instants);
     append(into->roundtrips, from->roundtrips);
     append(into->clock_pairs, from->clock_pairs);
+    append(into->ranges, from->ranges);
+    append(into->mpi_calls, from->mpi_calls);
     APPEND(into->uses, from->uses, LsUse,
            row.call = row.call == LS_NONE ? LS_NONE : row.call + join->first_call)
     APPEND(into->findings, from->findings, LsFinding, row.file = g_strdup(row.file);

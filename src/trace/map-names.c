@@ -39,6 +39,9 @@ ls_process_map_names(LsProcess *process, const uint32_t *map, uint32_t n_map)
     MAP_ROWS(LsCycle, process->cycles, control)
     MAP_ROWS(LsMessage, process->messages, name)
     MAP_ROWS(LsInstant, process->instants, name)
+    MAP_ROWS(LsRange, process->ranges, domain)
+    MAP_ROWS(LsRange, process->ranges, name)
+    MAP_ROWS(LsMpiCall, process->mpi_calls, name)
     for (size_t i = 0; i < process->tracks->len; i++)
         map_track(&names, g_ptr_array_index(process->tracks, i));
 }

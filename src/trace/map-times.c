@@ -72,6 +72,16 @@ map_spans(const Mapper *mapper, LsProcess *process)
     }
     FOR_EACH(LsInstant, instant, process->instants)
     map_time(mapper, &instant->time_ns);
+    FOR_EACH(LsRange, range, process->ranges)
+    {
+        map_time(mapper, &range->start_ns);
+        map_time(mapper, &range->end_ns);
+    }
+    FOR_EACH(LsMpiCall, call, process->mpi_calls)
+    {
+        map_time(mapper, &call->start_ns);
+        map_time(mapper, &call->end_ns);
+    }
 }
 
 static void

@@ -82,6 +82,8 @@ ls_process_new(LsSource source)
     process->instants = new_rows(sizeof(LsInstant));
     process->roundtrips = new_rows(sizeof(LsRoundtrip));
     process->clock_pairs = new_rows(sizeof(LsClockPair));
+    process->ranges = new_rows(sizeof(LsRange));
+    process->mpi_calls = new_rows(sizeof(LsMpiCall));
     process->findings = new_rows(sizeof(LsFinding));
     g_array_set_clear_func(process->findings, clear_finding);
     process->source = (uint8_t)source;
@@ -102,7 +104,8 @@ ls_process_free(LsProcess *process)
     GArray *tables[] = {process->steps,       process->phases,   process->uses,
                         process->calls,       process->cycles,   process->sleeps,
                         process->messages,    process->instants, process->roundtrips,
-                        process->clock_pairs, process->findings};
+                        process->clock_pairs, process->ranges,   process->mpi_calls,
+                        process->findings};
     for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
         g_array_unref(tables[i]);
     g_free(process);

@@ -23,6 +23,7 @@ typedef struct LsProcess {
     GPtrArray *tracks;         /* LsTrackBuilder */
     GArray *steps, *phases, *uses, *calls, *cycles, *sleeps, *messages, *instants; /* of tables.h */
     GArray *roundtrips, *clock_pairs;
+    GArray *ranges, *mpi_calls; /* raw material of src/merge, which takes it apart */
     GArray *findings;          /* LsFinding */
     uint8_t source;            /* LsSource, for rules */
     GHashTable *track_index;   /* of ls_process_get_track */

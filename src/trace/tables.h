@@ -131,6 +131,27 @@ typedef struct LsRoundtrip {
     int64_t peer_receive_ns, peer_send_ns; /* the peer's */
 } LsRoundtrip;
 
+/* An NVTX range of Horovod: one of its operations, or one that mirrors its timeline. Only in LsProcess:
+ * merge makes uses of it. */
+typedef struct LsRange {
+    uint32_t domain, name; /* HorovodOps, HorovodAllreduce */
+    int64_t start_ns, end_ns; /* end LS_TIME_NONE: not ended when the recording did */
+    int64_t payload;       /* bytes; -1 none */
+} LsRange;
+
+/* A call of MPI, as a wrapper around it saw it. Only in LsProcess: merge makes spans and cycles of it. */
+typedef struct LsMpiCall {
+    uint32_t name;         /* MPI_Allreduce */
+    uint32_t thread;
+    uint32_t communicator; /* the process's own number */
+    int32_t ranks, rank;   /* of the communicator, and ours in it; -1 unknown */
+    int32_t peer;          /* root, destination, source; -1 none */
+    uint8_t operation;     /* LsOperation */
+    uint8_t reduction;     /* LsMpiReduction */
+    int64_t bytes;         /* what this rank puts in; -1 unknown */
+    int64_t start_ns, end_ns;
+} LsMpiCall;
+
 /* Monotonic against wall clock. Only in LsProcess. */
 typedef struct LsClockPair {
     int64_t local_ns, wall_ns, uncertainty_ns;
