@@ -184,7 +184,9 @@ ls_chunk_next(LsChunkCursor *cursor, LsChunkRecord *ret_record)
         return false;
     ret_record->kind = (uint32_t)(kind >> 1);
     ret_record->is_open = (kind & 1) != 0;
-    if (ret_record->kind < sizeof shapes && shapes[ret_record->kind] != LS_SHAPE_TEXT)
+    if (ret_record->kind == LS_RECORD_NAME || ret_record->kind == LS_RECORD_INFO)
+        ret_record->id = get_varint(&at, end, &kind) ? (uint32_t)kind : 0;
+    else if (ret_record->kind < sizeof shapes && ret_record->kind > 0)
         get_fields(cursor, at, end, ret_record);
     return true;
 }

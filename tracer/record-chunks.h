@@ -29,6 +29,7 @@ LsStatus ls_chunks_read(const char *path, LsChunkVisit visit, void *user, uint64
 typedef struct LsChunkRecord {
     uint32_t kind;
     bool is_open;
+    uint32_t id; /* of a text: the name's, or the key's */
     int64_t start_ns, end_ns;
     int64_t args[LS_RECORD_ARGS_MAX];
 } LsChunkRecord;

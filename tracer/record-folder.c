@@ -164,7 +164,7 @@ claim(const char *folder, const char *id, bool is_shared)
     for (int i = 0; i < WAIT_TRIES && !read_job(folder, found, sizeof found); i++) {
         if (holds_run(folder))
             return LS_ERR_OFF;
-        if (i == WAIT_TRIES / 10) {
+        if (i == WAIT_TRIES / 20) {
             LsStatus status = write_job(folder, id, is_shared);
             if (status != LS_OK)
                 return status;

@@ -2,8 +2,9 @@
  *
  * Trace files put one behind another are a trace file. Of each, all chunks of the process's own
  * words (names, facts, clocks, losses) are taken, and those chunks of its threads that touch the
- * time of the steps asked for, as that rank marked them: chunk by chunk as they are, so that
- * nothing is written anew. What else such a chunk holds comes along.
+ * time of the steps asked for, as that rank marked them; what else such a chunk holds comes along.
+ * Chunks are numbered anew, so that those left out are not taken for lost, and a fact says which
+ * steps were asked for.
  */
 #include "tracer/record-pack.h"
 
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 #include "capture/area.h"
+#include "capture/crc32c.h"
+#include "capture/encode.h"
 #include "capture/recover.h"
 #include "capture/settings.h"
 #include "tracer/record-chunks.h"
@@ -29,7 +32,9 @@ typedef struct Pack {
     LsSqueeze *out;
     uint32_t files, skipped;
     /* Of the file under way. */
-    uint32_t rank;
+    LsChunkHeader last;   /* header of the latest chunk */
+    uint32_t rank, names; /* names: the highest id */
+    uint32_t sequence;
     bool has_steps;
     int64_t from_ns, to_ns;
 } Pack;
@@ -68,12 +73,15 @@ look_at_chunk(void *user, const LsChunk *chunk)
     Pack *pack = user;
     LsChunkCursor cursor;
     LsChunkRecord record;
+    pack->last = chunk->head;
     if (chunk->head.rank != LS_RANK_UNKNOWN)
         pack->rank = chunk->head.rank;
-    if (pack->steps == NULL || chunk->head.thread == 0)
+    if (pack->steps == NULL)
         return true;
     ls_chunk_begin(&cursor, chunk);
     while (ls_chunk_next(&cursor, &record)) {
+        if (record.id > pack->names)
+            pack->names = record.id;
         if (record.kind != LS_RECORD_STEP)
             continue;
         pack->has_steps = true;
@@ -94,7 +102,34 @@ take_chunk(void *user, const LsChunk *chunk)
     const LsChunkHeader *head = &chunk->head;
     bool is_wanted = head->thread == 0 || pack->steps == NULL || !pack->has_steps ||
                      (head->first_ns <= pack->to_ns && head->last_ns >= pack->from_ns);
-    return !is_wanted || ls_squeeze_write(pack->out, chunk->data, chunk->n_bytes);
+    if (!is_wanted)
+        return true;
+    LsChunkHeader renumbered = *head;
+    size_t own = sizeof renumbered;
+    renumbered.sequence = pack->sequence++;
+    renumbered.crc32c = 0;
+    renumbered.crc32c =
+        ls_crc32c(ls_crc32c(0, &renumbered, own), chunk->data + own, chunk->n_bytes - own);
+    return ls_squeeze_write(pack->out, &renumbered, own) &&
+           ls_squeeze_write(pack->out, chunk->data + own, chunk->n_bytes - own);
+}
+
+/* "packed.steps", as one more chunk of the process's own words. */
+static bool
+tell_steps(Pack *pack)
+{
+    static const char key[] = "packed.steps";
+    uint8_t data[LS_CHUNK_ROOM_MIN];
+    LsEncoder encoder = {.data = data, .capacity = sizeof data};
+    LsChunkHeader head = pack->last;
+    head.thread = 0;
+    head.sequence = pack->sequence++;
+    ls_encoder_begin(&encoder, &head, sizeof data);
+    ls_encoder_add_text(&encoder, LS_RECORD_NAME, pack->names + 1, key, sizeof key - 1);
+    ls_encoder_add_text(&encoder, LS_RECORD_INFO, pack->names + 1, pack->steps,
+                        strlen(pack->steps));
+    ls_encoder_end(&encoder, head.last_ns);
+    return ls_squeeze_write(pack->out, data, encoder.used);
 }
 
 static bool
@@ -103,6 +138,7 @@ take_file(void *user, const char *path, const char *name)
     Pack *pack = user;
     bool is_list;
     pack->rank = LS_RANK_UNKNOWN;
+    pack->names = pack->sequence = 0;
     pack->has_steps = false;
     pack->from_ns = INT64_MAX;
     pack->to_ns = INT64_MIN;
@@ -114,7 +150,8 @@ take_file(void *user, const char *path, const char *name)
     pack->files++;
     if (pack->steps != NULL && !pack->has_steps)
         fprintf(stderr, "lockstep-record pack: %s marks no steps; it is taken whole\n", name);
-    return ls_chunks_read(path, take_chunk, pack, NULL) == LS_OK;
+    return ls_chunks_read(path, take_chunk, pack, NULL) == LS_OK &&
+           (pack->steps == NULL || !pack->has_steps || tell_steps(pack));
 }
 
 /* -- Words -- */

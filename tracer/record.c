@@ -36,7 +36,7 @@ typedef struct Job {
     char folder[LS_AREA_PATH_MAX]; /* "": nothing can be recorded */
     LsRecordTimeline timeline;
     uint32_t files_before;
-    bool speaks; /* rank 0's wrapper, or the only one */
+    bool is_first; /* rank 0's wrapper, or the only one: it speaks for all */
 } Job;
 
 /* false: the command line makes no sense, and was told so. */
@@ -52,7 +52,7 @@ choose_folder(Job *job)
         return false;
     if (ls_record_join(job->folder, path, &job->identity, job->settings.share != 0) != LS_OK) {
         job->folder[0] = '\0';
-        if (job->speaks)
+        if (job->is_first)
             fprintf(
                 stderr,
                 "lockstep: cannot record into the run folder %s (%s); the command runs without\n",
@@ -105,7 +105,7 @@ finish(Job *job, uint32_t files_before)
     ls_recover_folder(job->folder, NULL);
     if (count_files(job) == files_before)
         write_empty_trace(job);
-    if (job->speaks)
+    if (job->is_first && job->options.quiet == NULL)
         ls_record_say_sum(job->folder, job->options.flight != NULL);
 }
 
@@ -120,16 +120,17 @@ record(Job *job)
         ls_record_plan_apply(&job->plan, &job->identity, job->folder);
         ls_record_timeline_open(&job->timeline, &job->options, &job->identity);
         files_before = count_files(job);
-        if (job->speaks && job->plan.kit[0] != '\0')
+        if (job->is_first && job->plan.kit[0] != '\0')
             ls_record_hint_container(job->options.command, job->plan.kit, job->folder);
-        if (job->speaks && job->plan.takes_cupti)
+        if (job->is_first && job->plan.takes_cupti)
             fprintf(stderr,
                     "lockstep: takes CUPTI; another profiler in this command sees no GPU events "
                     "(--no-cupti leaves it)\n");
     }
     bool has_preload = job->folder[0] != '\0' && job->plan.preload[0] != '\0';
-    int status = ls_record_run(job->options.command, has_preload ? job->plan.preload : NULL,
-                               job->speaks && job->folder[0] != '\0');
+    int status =
+        ls_record_run(job->options.command, has_preload ? job->plan.preload : NULL,
+                      job->is_first && job->options.quiet == NULL && job->folder[0] != '\0');
     if (status == -1) {
         int error = errno;
         fprintf(stderr, "lockstep record: %s cannot be run: %s\n", job->options.command[0],
@@ -181,7 +182,7 @@ begin(Job *job, int argc, char **argv)
     }
     ls_settings_load(&job->settings, &bad);
     ls_identity_load(&job->identity, &job->settings);
-    job->speaks = job->identity.rank <= 0 && job->options.quiet == NULL;
+    job->is_first = job->identity.rank <= 0;
     return record(job);
 }
 

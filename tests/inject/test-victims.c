@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Each victim runs twice, without and with recording: its output, exit status and signal must be
- * the same, and with recording every instant it made must be in the trace or told as lost.
+ * the same, and with recording every instant it made must be in the trace or told as lost. With
+ * LOCKSTEP_RECORD, the path of lockstep-record, the second run is under it.
  */
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -81,14 +82,19 @@ run(const char *const *words, const char *folder, const char *shm, const char *w
     Outcome *outcome = g_new0(Outcome, 1);
     g_auto(GStrv) environment = g_get_environ();
     g_autoptr(GError) error = NULL;
-    const char *argv[16] = {"timeout", "--foreground", "--preserve-status", "-k", "2", "20"};
+    const char *argv[24] = {"timeout", "--foreground", "--preserve-status", "-k", "2", "20"};
+    const char *record = g_getenv("LOCKSTEP_RECORD");
+    const char *const under[] = {record, "-o", folder, "--as-rank", "0", "--quiet", "--", NULL};
     size_t n = 6;
+    for (size_t i = 0; folder != NULL && record != NULL && under[i] != NULL; i++)
+        argv[n++] = under[i];
     environment = g_environ_unsetenv(environment, "LOCKSTEP_RUN");
     /* Of a build with the address sanitizer: its leak check speaks about threads of forked
      * children. */
     environment = g_environ_setenv(environment, "ASAN_OPTIONS", "detect_leaks=0", TRUE);
     if (folder != NULL) {
-        environment = g_environ_setenv(environment, "LOCKSTEP_RUN", folder, TRUE);
+        if (record == NULL)
+            environment = g_environ_setenv(environment, "LOCKSTEP_RUN", folder, TRUE);
         environment = g_environ_setenv(environment, "LOCKSTEP_SHM_DIR", shm, TRUE);
         environment = g_environ_setenv(environment, "LOCKSTEP_KEEP_FREE", "64K", TRUE);
         environment = g_environ_setenv(environment, "LOCKSTEP_RANK", "0", TRUE);

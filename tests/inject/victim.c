@@ -257,6 +257,18 @@ do_much(void)
     return 0;
 }
 
+/* Until it is killed: one number after another, so that any that is missing or torn shows. */
+static int
+do_count(void)
+{
+    for (int64_t i = 0;; i++) {
+        lockstep_counter("count", (double)i);
+        if (i % 64 == 0)
+            usleep(200);
+    }
+    return 0;
+}
+
 static void *
 mark_and_end(void *user)
 {
@@ -319,6 +331,7 @@ static const struct {
     {"chdir", do_chdir},
     {"file-limit", do_file_limit},
     {"much", do_much},
+    {"count", do_count},
     {"threads", do_threads},
 };
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""needed.py LIBRARY [NAME...]: what a library brings into another program's process.
+"""needed.py [--program] LIBRARY [NAME...]: what a library brings into another program's process.
 
 It may need libc and its parts and the libraries named (a prefix: libmpi.so), no symbol version newer
 than GLIBC_2.28 (clusters are old, and a preloaded library with an absent version keeps the host from
-starting), and none of the functions that end the host or change what its children see.
+starting), and none of the functions that end the host or change what its children see. A program of
+ours (--program) may use those.
 """
 import re
 import subprocess
@@ -20,14 +21,14 @@ def run(*command):
                           env={'LC_ALL': 'C', 'PATH': '/usr/bin:/bin'}).stdout
 
 
-def get_faults(library, more):
+def get_faults(library, more, is_program):
     for needed in re.findall(r'\(NEEDED\).*\[(.+?)\]', run('readelf', '-dW', library)):
         if not any(needed.startswith(name) for name in ALLOWED + more):
             yield f'needs {needed}'
     symbols = run('nm', '-D', '--undefined-only', library)
     for line in symbols.splitlines():
         name, _, version = line.split()[-1].partition('@')
-        if name in FORBIDDEN:
+        if name in FORBIDDEN and not is_program:
             yield f'uses {name}()'
         match = re.fullmatch(r'@?GLIBC_(\d+)\.(\d+)(\.\d+)?', version)
         if match and (int(match.group(1)), int(match.group(2))) > NEWEST:
@@ -35,8 +36,9 @@ def get_faults(library, more):
 
 
 def main():
-    library, more = sys.argv[1], sys.argv[2:]
-    faults = list(get_faults(library, more))
+    is_program = sys.argv[1] == '--program'
+    library, *more = sys.argv[2:] if is_program else sys.argv[1:]
+    faults = list(get_faults(library, more, is_program))
     for fault in faults:
         print(f'{library}: {fault}')
     print(f'{len(faults)} faults')

@@ -85,6 +85,67 @@ test_innermost_launcher_wins(void)
     g_unsetenv("PMI_RANK");
 }
 
+/* Environments as launchers make them, with more than one launcher in most. */
+static void
+test_ten_environments(void)
+{
+    static const struct {
+        const char *variables;
+        int rank, world;
+        const char *source;
+        const char *job; /* NULL: none */
+    } cases[] = {
+        /* mpirun of Open MPI */
+        {"OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8 PMIX_RANK=3 PMIX_NAMESPACE=77@1", 3, 8,
+         "OMPI_COMM_WORLD_RANK", "77@1"},
+        /* horovodrun over mpirun: the same order of ranks is not promised */
+        {"OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8 HOROVOD_RANK=5 HOROVOD_SIZE=8 "
+         "PMIX_NAMESPACE=77@1",
+         5, 8, "HOROVOD_RANK", "77@1"},
+        /* horovodrun with Gloo */
+        {"HOROVOD_RANK=1 HOROVOD_SIZE=4 HOROVOD_GLOO_RENDEZVOUS_ADDR=10.0.0.1 "
+         "HOROVOD_GLOO_RENDEZVOUS_PORT=4711",
+         1, 4, "HOROVOD_RANK", "10.0.0.1.4711"},
+        /* torchrun in one task of srun */
+        {"RANK=9 WORLD_SIZE=16 LOCAL_RANK=1 SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_JOB_ID=500 "
+         "SLURM_STEP_ID=2 TORCHELASTIC_RUN_ID=none",
+         9, 16, "RANK", "500.2"},
+        /* torchrun alone */
+        {"RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 TORCHELASTIC_RUN_ID=ab12", 0, 2, "RANK", "ab12"},
+        /* srun */
+        {"SLURM_PROCID=6 SLURM_NTASKS=8 SLURM_LOCALID=2 SLURM_JOB_ID=500 SLURM_STEP_ID=0", 6, 8,
+         "SLURM_PROCID", "500.0"},
+        /* srun with PMIx: no size */
+        {"PMIX_RANK=2 PMIX_NAMESPACE=slurm.pmix.500.0 SLURM_PROCID=2 SLURM_NTASKS=4", 2, -1,
+         "PMIX_RANK", "slurm.pmix.500.0"},
+        /* mpiexec of MPICH */
+        {"PMI_RANK=7 PMI_SIZE=8 MPI_LOCALRANKID=3", 7, 8, "PMI_RANK", NULL},
+        /* a worker of MXNet under mpirun */
+        {"DMLC_WORKER_ID=2 DMLC_NUM_WORKER=4 OMPI_COMM_WORLD_RANK=5 OMPI_COMM_WORLD_SIZE=9", 2, 4,
+         "DMLC_WORKER_ID", NULL},
+        /* by hand, over all */
+        {"LOCKSTEP_RANK=4 LOCKSTEP_WORLD=6 HOROVOD_RANK=1 HOROVOD_SIZE=2 LOCKSTEP_RUN_ID=mine", 4,
+         6, "LOCKSTEP_RANK", "mine"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_auto(GStrv) pairs = g_strsplit(cases[i].variables, " ", -1);
+        for (char **pair = pairs; *pair != NULL; pair++) {
+            char *value = strchr(*pair, '=');
+            *value = '\0';
+            g_setenv(*pair, value + 1, TRUE);
+        }
+        LsIdentity identity = load();
+        for (char **pair = pairs; *pair != NULL; pair++)
+            g_unsetenv(*pair);
+        g_assert_cmpint(identity.rank, ==, cases[i].rank);
+        g_assert_cmpint(identity.world, ==, cases[i].world);
+        g_assert_cmpstr(identity.rank_source, ==, cases[i].source);
+        g_assert_cmpint(identity.has_job, ==, cases[i].job != NULL);
+        if (cases[i].job != NULL)
+            g_assert_cmpstr(identity.run_id, ==, cases[i].job);
+    }
+}
+
 static void
 test_host_fits_a_file_name(void)
 {
@@ -154,6 +215,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/capture/identity/innermost-launcher-wins", test_innermost_launcher_wins);
+    g_test_add_func("/capture/identity/ten-environments", test_ten_environments);
     g_test_add_func("/capture/identity/host-fits-a-file-name", test_host_fits_a_file_name);
     g_test_add_func("/capture/identity/secrets-are-masked", test_secrets_are_masked);
     g_test_add_func("/capture/process/ended-or-not", test_ended_or_not);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A victim that counts is killed at a random moment, or `lockstep record` above it is: whatever its
+ * trace holds then must be the numbers from 0 on, in order, each whole and once, and what is
+ * missing between two must be told as lost. 30 kills; 1,000 in the long form (LOCKSTEP_LONG).
+ */
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture/format.h"
+#include "capture/recover.h"
+#include "lks.h"
+
+typedef struct Place {
+    char *folder, *shm;
+} Place;
+
+static void
+empty(const char *path)
+{
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
+        g_autofree char *child = g_build_filename(path, name, NULL);
+        g_remove(child);
+    }
+}
+
+static GPid
+start(const Place *place)
+{
+    const char *argv[] = {
+        g_getenv("LOCKSTEP_RECORD"), "-o",    place->folder, "--as-rank", "0", "--quiet", "--",
+        g_getenv("LOCKSTEP_VICTIM"), "count", NULL};
+    g_auto(GStrv) vector = g_strdupv((char **)(uintptr_t)argv);
+    g_auto(GStrv) environment = g_get_environ();
+    g_autoptr(GError) error = NULL;
+    GPid pid;
+    environment = g_environ_setenv(environment, "LOCKSTEP_SHM_DIR", place->shm, TRUE);
+    environment = g_environ_setenv(environment, "LOCKSTEP_KEEP_FREE", "64K", TRUE);
+    g_spawn_async(NULL, vector, environment, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, &error);
+    g_assert_no_error(error);
+    return pid;
+}
+
+/* The child of the wrapper that is the victim; 0: it is not there yet. */
+static GPid
+find_victim(GPid wrapper)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children", wrapper, wrapper);
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents(path, &text, NULL, NULL))
+        return 0;
+    g_auto(GStrv) pids = g_strsplit(g_strstrip(text), " ", -1);
+    for (char **pid = pids; *pid != NULL; pid++) {
+        g_autofree char *program = g_strdup_printf("/proc/%s/exe", *pid);
+        g_autofree char *target = g_file_read_link(program, NULL);
+        if (target != NULL && g_str_has_suffix(target, "/victim"))
+            return (GPid)g_ascii_strtoll(*pid, NULL, 10);
+    }
+    return 0;
+}
+
+/* Kills one of the two; both are gone afterwards. */
+static void
+kill_at_random(GPid wrapper, bool kills_wrapper)
+{
+    GPid victim = 0;
+    int status;
+    for (int i = 0; i < 5000 && (victim = find_victim(wrapper)) == 0; i++)
+        g_usleep(1000);
+    g_assert_cmpint(victim, >, 0);
+    g_usleep((gulong)g_random_int_range(0, 120000));
+    g_assert_cmpint(kill(kills_wrapper ? wrapper : victim, SIGKILL), ==, 0);
+    g_assert_cmpint(waitpid(wrapper, &status, 0), ==, wrapper);
+    g_assert_true(WIFSIGNALED(status));
+    g_assert_cmpint(WTERMSIG(status), ==, SIGKILL);
+    for (int i = 0; i < 5000 && kill(victim, 0) == 0; i++)
+        g_usleep(1000);
+    g_assert_cmpint(kill(victim, 0), !=, 0);
+}
+
+/* How many numbers are there; a wrong one fails the test. */
+static uint64_t
+check_file(const char *path)
+{
+    g_autoptr(LksFile) file = lks_read(path);
+    uint64_t n = 0, missing = 0;
+    double expected = 0;
+    for (guint i = 0; i < file->records->len; i++) {
+        const LksRecord *record = &g_array_index(file->records, LksRecord, i);
+        double value = 0;
+        if (record->kind != LS_RECORD_COUNTER)
+            continue;
+        if (record->n_args > 0)
+            memcpy(&value, &record->args[0], sizeof value);
+        g_assert_cmpfloat(value, >=, expected);
+        g_assert_cmpstr(lks_name(file, record->name), ==, "count");
+        missing += (uint64_t)(value - expected);
+        expected = value + 1;
+        n++;
+    }
+    /* On a busy machine the ring may have been full: told as lost. */
+    g_assert_cmpuint(missing, <=, lks_sum_lost(file));
+    return n;
+}
+
+static void
+test_kills(void)
+{
+    int n_kills = g_getenv("LOCKSTEP_LONG") != NULL ? 1000 : 30;
+    Place place = {g_dir_make_tmp("lockstep-kills-XXXXXX", NULL),
+                   g_dir_make_tmp("lockstep-shm-XXXXXX", NULL)};
+    uint64_t numbers = 0;
+    g_setenv("LOCKSTEP_SHM_DIR", place.shm, TRUE);
+    for (int i = 0; i < n_kills; i++) {
+        kill_at_random(start(&place), i % 2 == 1);
+        g_assert_cmpint(ls_recover_folder(place.folder, NULL), ==, LS_OK);
+        g_autoptr(GPtrArray) paths = lks_list(place.folder);
+        for (guint k = 0; k < paths->len; k++)
+            numbers += check_file(paths->pdata[k]);
+        empty(place.folder);
+        g_assert_cmpint(g_rmdir(place.shm), ==, 0); /* no rings are left */
+        g_assert_cmpint(g_mkdir(place.shm, 0700), ==, 0);
+    }
+    g_assert_cmpuint(numbers, >, (guint64)n_kills * 100);
+    g_test_message("%d kills, %" G_GUINT64_FORMAT " numbers, in order", n_kills, numbers);
+    g_rmdir(place.folder);
+    g_rmdir(place.shm);
+    g_free(place.folder);
+    g_free(place.shm);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/inject/record/killed-at-random-moments", test_kills);
+    return g_test_run();
+}
