@@ -247,9 +247,12 @@ finish(LsControl *control)
     return good;
 }
 
-/* The answer went to all children: now it is ours. */
+static bool send_up(LsControl *control, LsAction *ret_action);
+
+/* The answer went to all children: now it is ours. A parent that has much to say must not keep this
+ * rank from saying anything. */
 static bool
-read_answer(LsControl *control)
+read_answer(LsControl *control, LsAction *ret_action)
 {
     LsRound *round = &control->round;
     char text[160];
@@ -264,7 +267,7 @@ read_answer(LsControl *control)
     if (round->responses.failure != NULL)
         return lose(control, round->responses.failure);
     control->closing |= round->responses.shut_down;
-    return finish(control);
+    return control->parent < 0 || control->closing ? finish(control) : send_up(control, ret_action);
 }
 
 static bool
@@ -272,7 +275,7 @@ send_down(LsControl *control, LsAction *ret_action)
 {
     control->state = STATE_DOWN;
     if (control->next_child == control->n_children)
-        return read_answer(control);
+        return read_answer(control, ret_action);
     *ret_action = (LsAction){.kind = LS_ACTION_SEND,
                              .root = control->children[control->next_child++].rank,
                              .data = control->down,
