@@ -164,6 +164,7 @@ ls_record_plan_apply(LsRecordPlan *plan, const LsIdentity *identity, const char 
         if (settings.nccl != 0)
             lead(plan, "NCCL_PROFILER_PLUGIN", plan->tracer, "NCCL");
     }
-    if (plan->notes[0] != '\0')
+    /* Once a host is enough. */
+    if (plan->notes[0] != '\0' && identity->local_rank <= 0)
         set("LOCKSTEP_NOTES", plan->notes);
 }

@@ -91,6 +91,9 @@ ls_window_begin_step(LsWindow *window, int64_t number, int64_t now_ns)
     if (!atomic_load_explicit(&window->has_steps, memory_order_relaxed))
         return;
     pthread_mutex_lock(&window->lock);
+    if (window->steps > 0)
+        window->mean_ns +=
+            (now_ns - window->step_ns - window->mean_ns) / (window->steps < 8 ? window->steps : 8);
     window->step = number;
     window->step_ns = now_ns;
     set_reason(window, OTHER_STEP, number < window->first_step || number > window->last_step);
@@ -110,7 +113,6 @@ ls_window_end_step(LsWindow *window, int64_t now_ns)
     if (window->trigger_ns > 0 && length > window->trigger_ns && window->steps >= WARM_UP &&
         window->slow_step == LS_STEP_UNKNOWN)
         window->slow_step = window->step;
-    window->mean_ns += (length - window->mean_ns) / (window->steps < 7 ? window->steps + 1 : 8);
     window->steps++;
     if (window->step >= window->last_step)
         set_reason(window, OTHER_STEP, true);

@@ -26,7 +26,7 @@ typedef struct LsWindow {
     bool is_flight;
     int64_t trigger_ns;     /* 0: none */
     int64_t step, step_ns;  /* the one under way, or the last */
-    int64_t steps, mean_ns; /* ended so far; their length */
+    int64_t steps, mean_ns; /* ended so far; from begin to begin */
     int64_t slow_step;      /* has set off the trigger */
     int64_t stop_step;      /* the last to be kept; INT64_MAX: none */
 } LsWindow;

@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""record.py RECORD LOCKSTEP CAPTURE: what `lockstep record` does to a command, and what it leaves.
+
+Each case runs in a folder of its own; TAP on standard output."""
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+RECORD, LOCKSTEP, CAPTURE = (os.path.abspath(path) for path in sys.argv[1:4])
+LAUNCHERS = re.compile(r"^(LOCKSTEP_|OMPI_|PMIX_|PMI_|SLURM_|HOROVOD_|DMLC_|TORCHELASTIC_)")
+CLEAN = {name: value for name, value in os.environ.items()
+         if not LAUNCHERS.match(name) and name not in ("RANK", "LOCAL_RANK", "LD_PRELOAD")}
+SUM = re.compile(r"^lockstep: (\d+) ranks?, ([\d,]+) events?, (none|[\d,]+) lost, .* in (.*)\n$")
+
+
+def record(*words, env=None, program=RECORD, **more):
+    return subprocess.run([program, *words], env={**CLEAN, **(env or {})}, capture_output=True, text=True,
+                          timeout=60, check=False, **more)
+
+
+def traces(folder):
+    return sorted(name for name in os.listdir(folder) if name.endswith(".lks"))
+
+
+def findings(folder):
+    text = subprocess.run([LOCKSTEP, "check", folder], capture_output=True, text=True, check=False).stdout
+    return text
+
+
+def steps(folder):
+    """rank -> numbers of its steps"""
+    text = subprocess.run([LOCKSTEP, "report", folder, "--format", "json"], capture_output=True, text=True,
+                          check=True).stdout
+    found = {}
+    for row in json.loads(text)["tables"]["steps"]:
+        found.setdefault(row["rank"], []).append(row["step"])
+    return found
+
+
+def nothing_of_cuda():
+    done = record("--", "python3", "-c", "print(1)")
+    assert (done.stdout, done.returncode) == ("1\n", 0), done
+    ranks, events, _, folder = SUM.match(done.stderr).groups()
+    assert (ranks, events) == ("1", "0") and os.path.samefile(folder, "lockstep-run"), done.stderr
+    text = findings(folder)
+    assert "no CUDA driver" in text or os.path.exists("/dev/nvidia0"), text
+    assert "loaded nothing that records" in text, text
+    quiet = record("--quiet", "-o", "Q", "--", "python3", "-c", "print(1)")
+    assert (quiet.stdout, quiet.stderr) == ("1\n", ""), quiet
+
+
+def statuses():
+    for script, status in [("exit 7", 7), ("kill -TERM $$", -15), ("kill -KILL $$", -9), ("kill -USR1 $$", -10)]:
+        done = record("-o", "S", "--quiet", "--", "sh", "-c", script)
+        assert (done.returncode, done.stderr) == (status, ""), (script, done)
+    assert record("-o", "S", "--", "no-such-command").returncode == 127
+    with open("plain", "w", encoding="utf-8") as out:
+        out.write("no program\n")
+    assert record("-o", "S", "--", "./plain").returncode == 126
+
+
+COUNT = """
+import signal, sys, time
+n = 0
+def count(*_):
+    global n
+    n += 1
+signal.signal(signal.SIGTERM, count)
+print("ready", flush=True)
+end = time.monotonic() + 20
+while n == 0 and time.monotonic() < end:
+    time.sleep(0.01)
+time.sleep(0.3)
+print(n)
+"""
+
+
+def signals():
+    """Sent to the wrapper or to its whole group, the command sees it once."""
+    for send in (os.kill, os.killpg):
+        with subprocess.Popen([RECORD, "-o", "G", "--quiet", "--", "python3", "-c", COUNT], env=CLEAN, text=True,
+                              stdout=subprocess.PIPE, start_new_session=True) as process:
+            assert process.stdout.readline() == "ready\n"
+            send(process.pid, signal.SIGTERM)
+            assert process.stdout.read() == "1\n", send
+            assert process.wait() == 0
+
+
+def closed_output():
+    """A reader sees that the command has closed its output, not when it ends."""
+    with subprocess.Popen([RECORD, "-o", "C", "--quiet", "--", "sh", "-c", "exec >&-; read line"], env=CLEAN,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.read() == b""
+        assert process.poll() is None
+        process.stdin.close()
+        process.wait()
+
+
+def killed_wrapper_takes_command_along():
+    with subprocess.Popen([RECORD, "-o", "K", "--", "sh", "-c", "echo $$; exec sleep 30"], env=CLEAN, text=True,
+                          stdout=subprocess.PIPE) as process:
+        child = int(process.stdout.readline())
+        process.kill()
+        process.wait()
+        for _ in range(200):
+            if not os.path.exists(f"/proc/{child}") or open(f"/proc/{child}/stat").read().split()[2] == "Z":
+                return
+            time.sleep(0.01)
+    raise AssertionError("the command outlives its wrapper")
+
+
+def launchers():
+    """(command line, the corrected one); found programs are python3 and sh."""
+    lines = [("mpirun -np 4 python3 t.py --lr 0.1", "mpirun -np 4 {} -- python3 t.py --lr 0.1"),
+             ("mpirun --mca btl self,tcp -x A -H a:2,b:2 sh -c true",
+              "mpirun --mca btl self,tcp -x A -H a:2,b:2 {} -- sh -c true"),
+             ("srun -n 4 --gpus-per-task=1 python3 t.py", "srun -n 4 --gpus-per-task=1 {} -- python3 t.py"),
+             ("/opt/bin/horovodrun -np 2 python3 t.py", "/opt/bin/horovodrun -np 2 {} -- python3 t.py")]
+    for line, corrected in lines:
+        done = record("-o", "L", "--nccl", "--", *line.split())
+        assert done.returncode == 2 and not os.path.exists("L"), done
+        said = done.stderr.splitlines()[1].strip()
+        assert said == corrected.format(f"{RECORD} -o L --nccl"), said
+
+
+def expansion():
+    env = {"SLURM_JOB_ID": "500", "SLURM_STEP_ID": "1", "SLURM_PROCID": "3", "LOCKSTEP_HOST": "n1.x", "U": "a/b"}
+    done = record("-o", "r-%j-%h-%r-%q{U}-%%", "--", "true", env=env)
+    assert done.returncode == 0 and os.path.isdir("r-500.1-n1-3-a_b-%"), (done, os.listdir())
+    assert record("-o", "r-%q{NOT_SET}", "--", "true").returncode == 2
+    assert record("-o", "r-%z", "--", "true").returncode == 2
+    assert record("--", "true", env={"PMIX_NAMESPACE": "77@1"}).returncode == 0
+    assert os.path.isdir("lockstep-77@1")
+
+
+def joining():
+    for rank in ("0", "1", "1"):  # the second life of rank 1
+        record("-o", "J", "--run-id", "a", "--as-rank", rank, "--world", "2", "--", "true")
+    assert len(traces("J")) == 3 and sorted(name[:10] for name in traces("J")) == ["rank-00000", "rank-00001",
+                                                                                   "rank-00001"]
+    record("-o", "J", "--run-id", "b", "--as-rank", "0", "--", "true")
+    assert len(traces("J")) == 3 and len(traces("J.2")) == 1
+    many = [subprocess.Popen([RECORD, "-o", "M", "--quiet", "--", "true"], env={
+        **CLEAN, "PMIX_NAMESPACE": "9@1", "PMIX_RANK": str(rank)}) for rank in range(8)]
+    assert [process.wait() for process in many] == [0] * 8
+    assert len(traces("M")) == 8 and not os.path.exists("M.2")
+    assert json.load(open("M/run.json"))["run_id"] == "9@1"
+    record("-o", "N", "--", "true")  # no id, no rank: each is a run of its own
+    record("-o", "N", "--", "true")
+    assert len(traces("N")) == 1 and len(traces("N.2")) == 1
+
+
+def make_kit(mpi):
+    """lockstep-record elsewhere, with what is beside it."""
+    os.makedirs("kit/bin")
+    os.makedirs("kit/lib")
+    shutil.copy(RECORD, "kit/bin/lockstep-record")
+    shutil.copy(CAPTURE, "kit/lib/liblockstep-tracer.so")
+    if mpi is None:
+        shutil.copy(CAPTURE, "kit/lib/liblockstep-mpi.so")
+    else:
+        with open("kit/lib/liblockstep-mpi.so", "w", encoding="utf-8") as out:
+            out.write(mpi)
+    return os.path.abspath("kit/bin/lockstep-record")
+
+
+def library_that_does_not_load():
+    kit = make_kit("not a library\n")
+    done = record("-o", "B", "--mpi", "--", "sh", "-c", "echo $LD_PRELOAD; exit 3", program=kit)
+    assert (done.stdout, done.returncode) == ("\n", 3) and SUM.match(done.stderr), done
+    assert re.search(r"liblockstep-mpi.so does not load here \(.*\); not recorded: MPI calls", findings("B"))
+
+
+def environment():
+    kit = make_kit(None)
+    script = ("echo $CUDA_INJECTION64_PATH; echo $NVTX_INJECTION64_PATH; echo $NCCL_PROFILER_PLUGIN; echo $LD_PRELOAD;"
+              "echo $LOCKSTEP_RUN; echo $LOCKSTEP_STEPS $LOCKSTEP_DELAY_MS $LOCKSTEP_TAGS $LOCKSTEP_NCCL $LOCKSTEP_KERNELS")
+    lib = os.path.abspath("kit/lib")
+    done = record("-o", "E", "--nccl", "--mpi", "--steps", "2:9", "--delay=1.5", "--tag", "a=b", "--tag", "c=d", "--",
+                  "sh", "-c", script, program=kit, env={"NCCL_PROFILER_PLUGIN": "/other.so", "LD_PRELOAD": ""})
+    tracer = lib + "/liblockstep-tracer.so"
+    assert done.stdout.splitlines() == ["", tracer, "/other.so", lib + "/liblockstep-mpi.so", os.path.abspath("E"),
+                                        "2:9 1500 a=b,c=d 1 0"], done.stdout
+    assert "NCCL_PROFILER_PLUGIN names /other.so, another tool's" in findings("E")
+    assert json.load(open("E/run.json"))["tags"] == ["a=b", "c=d"]
+    assert "LOCKSTEP_RUN" not in CLEAN
+
+
+def horovod_timeline():
+    script = 'echo "[" > $HOROVOD_TIMELINE; echo $HOROVOD_TIMELINE $HOROVOD_TIMELINE_MARK_CYCLES'
+    done = record("-o", "H", "--horovod", "--as-rank", "0", "--", "sh", "-c", script)
+    local, cycles = done.stdout.split()
+    assert cycles == "1" and not os.path.exists(local) and not local.startswith(os.path.abspath("H"))
+    assert open("H/horovod-00000.json").read() == "[\n"
+    done = record("-o", "H2", "--horovod=ranges", "--", "sh", "-c", 'echo "<$HOROVOD_TIMELINE>"')
+    assert done.stdout == "<>\n"
+
+
+def folder_that_cannot_be():
+    done = record("-o", "/proc/lockstep", "--", "sh", "-c", "echo out; exit 5")
+    assert (done.stdout, done.returncode) == ("out\n", 5)
+    assert done.stderr.startswith("lockstep: cannot record into") and done.stderr.count("\n") == 1, done.stderr
+
+
+def containers():
+    os.mkdir("home")
+    kit = make_kit(None)
+    with open("apptainer", "w", encoding="utf-8") as out:
+        out.write("#!/bin/sh\nexit 0\n")
+    os.chmod("apptainer", 0o755)
+    os.makedirs("elsewhere")
+    env = {"HOME": os.path.abspath("home"), "TMPDIR": "/nowhere"}
+    unseen = record("-o", "A", "--", os.path.abspath("apptainer"), "exec", "x.sif", "true", program=kit, env=env,
+                    cwd="elsewhere")
+    folder = os.path.abspath("kit")
+    if not folder.startswith("/tmp/"):
+        assert f"--bind {folder}" in unseen.stderr, unseen.stderr
+    bound = record("-o", "A2", "--", os.path.abspath("apptainer"), "exec", "--bind", folder, "x.sif", program=kit)
+    assert SUM.match(bound.stderr), bound.stderr
+    os.rename("apptainer", "docker")
+    inside = record("-o", "A3", "--", os.path.abspath("docker"), "run", "image", program=kit)
+    assert f"--volume {folder}:{folder}" in inside.stderr, inside.stderr
+
+
+STEPS = """
+import ctypes, sys, time
+marks = ctypes.CDLL(sys.argv[1])
+step = lambda call, *numbers: getattr(marks, call)(*map(ctypes.c_int64, numbers))
+rank, begin, period = int(sys.argv[2]), float(sys.argv[3]), 0.01
+for number in range(int(sys.argv[4])):
+    time.sleep(max(0, begin + number * period - time.time()))
+    step("lockstep_step_begin", number)
+    if rank == 1 and number == 60:
+        time.sleep(0.08)
+    for _ in range(20):
+        marks.lockstep_instant(b"made")
+    step("lockstep_step_end", 1, 0)
+"""
+
+
+def run_steps(folder, ranks, count, *options):
+    begin = str(time.time() + 0.5)
+    return [subprocess.Popen([RECORD, "-o", folder, "--run-id", "x", "--as-rank", str(rank), "--world", str(ranks),
+                              "--quiet", *options, "--", "python3", "-c", STEPS, CAPTURE, str(rank), begin,
+                              str(count)], env=CLEAN) for rank in range(ranks)]
+
+
+def flight_trigger():
+    """A slow step of rank 1 stops all three; each holds the steps around it."""
+    running = run_steps("F", 3, 250, "--flight-recorder", "4M", "--trigger-ms", "50")
+    assert [process.wait() for process in running] == [0, 0, 0]
+    stop = int(open("F/.freeze-at").read())
+    found = steps("F")
+    assert sorted(found) == [0, 1, 2] and 60 < stop < 200, (stop, sorted(found))
+    for rank, numbers in found.items():
+        assert set(range(55, stop + 1)) <= set(numbers), (rank, numbers)
+        assert max(numbers) == stop, (rank, stop, max(numbers))
+
+
+def flight_dump():
+    running = run_steps("D", 2, 250, "--flight-recorder", "4M")
+    time.sleep(1.5)
+    done = record("--dump", "D")
+    assert done.returncode == 0 and "stop at the end of step" in done.stderr, done
+    assert [process.wait() for process in running] == [0, 0]
+    stop = int(open("D/.freeze-at").read())
+    assert {rank: max(numbers) for rank, numbers in steps("D").items()} == {0: stop, 1: stop}
+    assert record("--dump", "nowhere").returncode == 3
+
+
+def pack():
+    assert [process.wait() for process in run_steps("P", 3, 60)] == [0] * 3
+    assert record("pack", "P", "-o", "all.lks").returncode == 0
+    assert {rank: len(numbers) for rank, numbers in steps("all.lks").items()} == {0: 60, 1: 60, 2: 60}
+    assert record("pack", "P", "-o", "some.lks", "--rank", "0,2", "--step", "20:22").returncode == 0
+    found = steps("some.lks")
+    assert sorted(found) == [0, 2] and all({20, 21, 22} <= set(numbers) for numbers in found.values()), found
+    assert os.path.getsize("some.lks") < os.path.getsize("all.lks")
+    assert "missing" not in findings("some.lks").replace("not recorded", ""), findings("some.lks")
+    assert record("pack", "P", "-o", "x.lks", "--rank", "9").returncode == 3
+    assert record("pack", "P", "--step", "1:2").returncode == 2
+
+
+def windows():
+    assert [process.wait() for process in run_steps("W", 2, 40, "--steps", "10:19")] == [0, 0]
+    assert steps("W") == {0: list(range(10, 20)), 1: list(range(10, 20))}
+
+
+def usage():
+    for words in (["--steps", "4"], ["--tag", "x"], ["--bogus"], [], ["--power=90"], ["--trigger-ms", "5", "--", "true"],
+                  ["--capture-range", "x", "--", "true"], ["--as-rank", "2", "--world", "2", "--", "true"]):
+        done = record(*words)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, (words, done)
+    assert "--flight-recorder" in record("--help").stdout
+
+
+CASES = [nothing_of_cuda, statuses, signals, closed_output, killed_wrapper_takes_command_along, launchers, expansion,
+         joining, library_that_does_not_load, environment, horovod_timeline, folder_that_cannot_be, containers,
+         flight_trigger, flight_dump, pack, windows, usage]
+
+
+def main():
+    ctypes.CDLL(CAPTURE)  # must be there
+    failed = 0
+    print(f"1..{len(CASES)}")
+    for number, case in enumerate(CASES, 1):
+        with tempfile.TemporaryDirectory() as where:
+            os.chdir(where)
+            try:
+                case()
+                print(f"ok {number} /inject/record/{case.__name__}", flush=True)
+            except Exception as error:  # any of them is the case's failure
+                failed += 1
+                print(f"not ok {number} /inject/record/{case.__name__}")
+                print("# " + repr(error).replace("\n", "\n# "), flush=True)
+            os.chdir("/")
+    return 1 if failed else 0
+
+
+sys.exit(main())
