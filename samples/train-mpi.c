@@ -15,7 +15,7 @@ launch_start(int *argc, char ***argv)
     if (MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS)
         return false;
     if (level < MPI_THREAD_SERIALIZED) {
-        fputs("train: this MPI was built without threads\n", stderr);
+        fputs("this MPI was built without threads\n", stderr);
         return false;
     }
     return true;

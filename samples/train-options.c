@@ -1,59 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * samples/train-options.c: one table that parses and explains. */
+ * samples/train-options.c: what the training sample takes. */
 #include "samples/train-options.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define N_ROWS_MAX 30
-
-typedef enum Type { INT, INT64, REAL, TEXT, COMPUTE } Type;
-
-typedef struct Row {
-    const char *name;
-    Type type;
-    void *into;
-    const char *help;
-} Row;
-
-static bool
-parse_value(const Row *row, const char *text)
-{
-    char *end = NULL;
-    double value;
-
-    if (row->type == TEXT) {
-        *(const char **)row->into = text;
-        return true;
-    }
-    if (row->type == COMPUTE) {
-        *(bool *)row->into = strcmp(text, "timed") == 0;
-        return strcmp(text, "timed") == 0 || strcmp(text, "real") == 0;
-    }
-    errno = 0;
-    value = strtod(text, &end);
-    if (errno != 0 || end == text || *end != '\0' || value < -1 || value > 1e12)
-        return false;
-    if (row->type == INT)
-        *(int *)row->into = (int)value;
-    else if (row->type == INT64)
-        *(int64_t *)row->into = (int64_t)value;
-    else
-        *(double *)row->into = value;
-    return true;
-}
-
-static void
-print_help(const Row *rows, size_t n)
-{
-    puts("Usage: train [options]        (or: mpirun -np 4 train [options])\n"
-         "Trains a small convolutional network on made-up images, data-parallel over MPI.\n");
-    for (size_t i = 0; i < n; i++)
-        printf("  --%-18s %s\n", rows[i].name, rows[i].help);
-}
+#include "samples/options.h"
 
 static bool
 check(const TrainOptions *options)
@@ -69,41 +21,6 @@ check(const TrainOptions *options)
     return true;
 }
 
-/* 0: parsed; else 1 and the exit status. */
-static int
-parse_rows(int argc, char **argv, const Row *rows, size_t n, int *ret_status)
-{
-    struct option longs[N_ROWS_MAX + 2] = {{0}};
-
-    for (size_t i = 0; i < n; i++)
-        longs[i] = (struct option){rows[i].name, required_argument, NULL, 'x'};
-    longs[n] = (struct option){"help", no_argument, NULL, 'h'};
-    *ret_status = 2;
-    for (;;) {
-        int index = 0, code = getopt_long(argc, argv, "h", longs, &index);
-        if (code == -1)
-            break;
-        if (code == 'h') {
-            print_help(rows, n);
-            *ret_status = 0;
-            return 1;
-        }
-        if (code == '?')
-            return 1;
-        if (!parse_value(&rows[index], optarg)) {
-            fprintf(stderr, "train: --%s: \"%s\" is not what it takes, see --help\n",
-                    rows[index].name, optarg);
-            return 1;
-        }
-    }
-    if (optind != argc) {
-        fprintf(stderr, "train: \"%s\": takes options only, see --help\n", argv[optind]);
-        return 1;
-    }
-    *ret_status = 0;
-    return 0;
-}
-
 int
 train_options_parse(int argc, char **argv, TrainOptions *ret_options, int *ret_status)
 {
@@ -116,30 +33,43 @@ train_options_parse(int argc, char **argv, TrainOptions *ret_options, int *ret_s
                             .slow_rank = -1,
                             .die_rank = -1,
                             .die_step = -1};
-    const Row rows[] = {
-        {"steps", INT, &options.steps, "training steps (50)"},
-        {"batch", INT, &options.batch, "images per rank and step (8)"},
-        {"size", INT, &options.size, "width and height of an image, a multiple of 4 (16)"},
-        {"seed", INT64, &options.seed, "of images and weights (1)"},
-        {"lr", REAL, &options.rate, "learning rate (0.01)"},
-        {"run", TEXT, &options.run, "folder to record into ($LOCKSTEP_RUN)"},
-        {"strategy", TEXT, &options.strategy, "settings of reduce, \"cycle_time_ms=1;plane=mpi\""},
-        {"compute", COMPUTE, &options.timed,
-         "real, or timed: sleep as long as it would take (real)"},
-        {"step-ms", REAL, &options.step_ms, "of a timed step without communication (40)"},
-        {"slow-rank", INT, &options.slow_rank, "this rank is late in every step"},
-        {"slow-ms", REAL, &options.slow_ms, "by so much, in its input phase"},
-        {"late-tensor", TEXT, &options.late_tensor, "or just before it hands in this gradient"},
-        {"die-rank", INT, &options.die_rank, "this rank kills itself in backward"},
-        {"die-step", INT, &options.die_step, "of this step"},
-        {"checkpoint-every", INT, &options.checkpoint_every, "steps, rank 0 writes the weights"},
-        {"checkpoint", TEXT, &options.checkpoint, "into this file (a temporary one)"},
-        {"log", TEXT, &options.log, "own log of submissions and waits; %r is the rank"},
-        {"dump-weights", TEXT, &options.dump, "rank 0 writes the weights at the end"},
+    const char *compute = "real";
+    const OptionProgram program = {
+        "train",
+        "Usage: train [options]        (or: mpirun -np 4 train [options])\n"
+        "Trains a small convolutional network on made-up images, data-parallel over MPI.\n"};
+    const OptionRow rows[] = {
+        {"steps", OPTION_INT, &options.steps, "training steps (50)"},
+        {"batch", OPTION_INT, &options.batch, "images per rank and step (8)"},
+        {"size", OPTION_INT, &options.size, "width and height of an image, a multiple of 4 (16)"},
+        {"seed", OPTION_INT64, &options.seed, "of images and weights (1)"},
+        {"lr", OPTION_REAL, &options.rate, "learning rate (0.01)"},
+        {"run", OPTION_TEXT, &options.run, "folder to record into ($LOCKSTEP_RUN)"},
+        {"strategy", OPTION_TEXT, &options.strategy,
+         "settings of reduce, \"cycle_time_ms=1;plane=mpi\""},
+        {"compute", OPTION_TEXT, &compute, "real, or timed: sleep as long as it would take (real)"},
+        {"step-ms", OPTION_REAL, &options.step_ms, "of a timed step without communication (40)"},
+        {"slow-rank", OPTION_INT, &options.slow_rank, "this rank is late in every step"},
+        {"slow-ms", OPTION_REAL, &options.slow_ms, "by so much, in its input phase"},
+        {"late-tensor", OPTION_TEXT, &options.late_tensor,
+         "or just before it hands in this gradient"},
+        {"die-rank", OPTION_INT, &options.die_rank, "this rank kills itself in backward"},
+        {"die-step", OPTION_INT, &options.die_step, "of this step"},
+        {"checkpoint-every", OPTION_INT, &options.checkpoint_every,
+         "steps, rank 0 writes the weights"},
+        {"checkpoint", OPTION_TEXT, &options.checkpoint, "into this file (a temporary one)"},
+        {"log", OPTION_TEXT, &options.log, "own log of submissions and waits; %r is the rank"},
+        {"dump-weights", OPTION_TEXT, &options.dump, "rank 0 writes the weights at the end"},
     };
 
-    if (parse_rows(argc, argv, rows, sizeof rows / sizeof *rows, ret_status) != 0)
+    if (options_parse(argc, argv, &program, rows, sizeof rows / sizeof *rows, ret_status) != 0)
         return 1;
+    options.timed = strcmp(compute, "timed") == 0;
+    if (!options.timed && strcmp(compute, "real") != 0) {
+        fprintf(stderr, "train: --compute: \"%s\" is not what it takes, see --help\n", compute);
+        *ret_status = 2;
+        return 1;
+    }
     if (!check(&options)) {
         *ret_status = 2;
         return 1;

@@ -44,7 +44,8 @@ TABLE = {
     'ui': (ALL + ['ui/draw'], FORMAT, {'glib', 'cairo', 'pango', 'gtk'}),
 }
 # Shown to users: only what is installed, MPI, (synth) the format of the file, (gpu-train) foreign ABIs.
-TABLE['samples'] = (['src/abi'], FORMAT | {'src/capture/lockstep-mark.h', 'reduce/lockstep.h'}, {'mpi'})
+TABLE['samples'] = (['src/abi'], FORMAT | {'src/capture/lockstep-mark.h', 'reduce/lockstep.h'},
+                    {'mpi', 'json-c'})
 
 LIBRARIES = {
     'glib': re.compile(r'^(glib|gio|gobject|glib-object|gmodule)([./-]|$)'),
