@@ -4,10 +4,12 @@
  */
 #include "ui/findings.h"
 
+#include "base/units.h"
+
 #define SHOWN_MAX 500
 
 static GtkWidget *
-new_row(const LsFinding *finding)
+new_row(const LsFinding *finding, int64_t first_ns)
 {
     static const char *const severity[] = {"note", "warning", "error"};
     GString *text = g_string_new(severity[MIN(finding->severity, LS_FAULT)]);
@@ -19,6 +21,10 @@ new_row(const LsFinding *finding)
     }
     if (finding->offset >= 0)
         g_string_append_printf(text, " · byte %" G_GINT64_FORMAT, finding->offset);
+    if (finding->time_ns != LS_TIME_NONE) {
+        g_autofree char *at = ls_format_ns(finding->time_ns - first_ns);
+        g_string_append_printf(text, " · at %s", at);
+    }
 
     GtkWidget *row = gtk_box_new(GTK_ORIENTATION_VERTICAL, 2);
     GtkWidget *place = gtk_label_new(text->str);
@@ -48,7 +54,7 @@ fill(GtkMenuButton *button, void *user)
     for (int severity = LS_FAULT; severity >= LS_NOTE; severity--)
         for (size_t i = 0; i < n && shown < SHOWN_MAX; i++)
             if ((int)findings[i].severity == severity) {
-                gtk_box_append(GTK_BOX(list), new_row(&findings[i]));
+                gtk_box_append(GTK_BOX(list), new_row(&findings[i], ls_trace_get_first_ns(trace)));
                 shown++;
             }
     if (shown < n) {

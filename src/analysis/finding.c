@@ -14,12 +14,12 @@
 
 #include <string.h>
 
-enum { SEVERITY, FILE_NAME, OFFSET, RANK, TEXT };
+enum { SEVERITY, FILE_NAME, OFFSET, RANK, TEXT, AT };
 
 static const LsColumn columns[] = {
     [SEVERITY] = {"severity", LS_COLUMN_TEXT}, [FILE_NAME] = {"file", LS_COLUMN_TEXT},
     [OFFSET] = {"offset", LS_COLUMN_INT},      [RANK] = {"rank", LS_COLUMN_INT},
-    [TEXT] = {"text", LS_COLUMN_TEXT},
+    [TEXT] = {"text", LS_COLUMN_TEXT},         [AT] = {"at_ns", LS_COLUMN_INT},
 };
 
 static const char *const severity_names[] = {
@@ -40,7 +40,7 @@ static void add(List *list, LsSeverity severity, int32_t rank, const char *forma
 static void
 add(List *list, LsSeverity severity, int32_t rank, const char *format, ...)
 {
-    LsFinding finding = {.severity = severity, .offset = -1, .rank = rank};
+    LsFinding finding = {.severity = severity, .offset = -1, .rank = rank, .time_ns = LS_TIME_NONE};
     va_list args;
 
     va_start(args, format);
@@ -252,6 +252,8 @@ run(const LsAnalysisInput *input)
         set_count(table, OFFSET, finding->offset, 0);
         set_count(table, RANK, finding->rank, 0);
         ls_table_set_text(table, TEXT, finding->text);
+        if (finding->time_ns != LS_TIME_NONE)
+            ls_table_set_int(table, AT, finding->time_ns);
         g_free(finding->text);
     }
     return table;

@@ -8,6 +8,7 @@
 
 #include "analysis/analysis.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "cli/options.h"
 #include "report/report.h"
 
@@ -46,7 +47,7 @@ parse_options(int argc, char **argv, Options *options, GError **error)
 }
 
 typedef struct Columns {
-    size_t severity, file, offset, rank, text;
+    size_t severity, file, offset, rank, at, text;
 } Columns;
 
 static Columns
@@ -56,21 +57,27 @@ find_columns(const LsTable *table)
                      .file = (size_t)ls_table_find_column(table, "file"),
                      .offset = (size_t)ls_table_find_column(table, "offset"),
                      .rank = (size_t)ls_table_find_column(table, "rank"),
+                     .at = (size_t)ls_table_find_column(table, "at_ns"),
                      .text = (size_t)ls_table_find_column(table, "text")};
 }
 
-/* "warning: rank 3: FILE:1234: sentence" */
+/* "warning: FILE:1234: sentence", or "warning: rank 3: sentence" where no file is to blame; "at
+ * TIME", since the recording began, where it happened at one. */
 static void
-print_finding(FILE *out, const LsTable *table, const Columns *column, size_t row)
+print_finding(FILE *out, const LsTable *table, const Columns *column, size_t row, int64_t first_ns)
 {
     fprintf(out, "%s: ", ls_table_get_text(table, row, column->severity));
-    if (!ls_table_is_null(table, row, column->rank))
-        fprintf(out, "rank %" G_GINT64_FORMAT ": ", ls_table_get_int(table, row, column->rank));
     if (!ls_table_is_null(table, row, column->file)) {
         fputs(ls_table_get_text(table, row, column->file), out);
         if (!ls_table_is_null(table, row, column->offset))
             fprintf(out, ":%" G_GINT64_FORMAT, ls_table_get_int(table, row, column->offset));
         fputs(": ", out);
+    } else if (!ls_table_is_null(table, row, column->rank)) {
+        fprintf(out, "rank %" G_GINT64_FORMAT ": ", ls_table_get_int(table, row, column->rank));
+    }
+    if (!ls_table_is_null(table, row, column->at)) {
+        g_autofree char *at = ls_format_ns(ls_table_get_int(table, row, column->at) - first_ns);
+        fprintf(out, "at %s: ", at);
     }
     fprintf(out, "%s\n", ls_table_get_text(table, row, column->text));
 }
@@ -85,11 +92,11 @@ count_serious(const LsTable *table, const Columns *column)
 }
 
 static void
-print_text(FILE *out, const LsTable *table, const Columns *column)
+print_text(FILE *out, const LsTable *table, const Columns *column, int64_t first_ns)
 {
     size_t n = ls_table_get_rows(table);
     for (size_t row = 0; row < n; row++)
-        print_finding(out, table, column, row);
+        print_finding(out, table, column, row, first_ns);
     fprintf(out, "%zu finding%s, %zu above a note.\n", n, n == 1 ? "" : "s",
             count_serious(table, column));
 }
@@ -113,7 +120,7 @@ check(const Options *options, GError **error)
         return -1;
     bool written = true;
     if (!options->format || strcmp(options->format, "text") == 0)
-        print_text(out, table, &column);
+        print_text(out, table, &column, ls_trace_get_first_ns(trace));
     else
         written =
             ls_report_find_writer(options->format)->write(out, NULL, &table, 1, &input, error);

@@ -73,8 +73,9 @@ uint32_t ls_native_name(Native *native, uint32_t id);
 void ls_native_set_name(Native *native, uint32_t id, const char *text, size_t length);
 void ls_native_set_info(Native *native, uint32_t id, const char *text, size_t length);
 Thread *ls_native_get_thread(Native *native, uint32_t id);
-/* As ls_process_add_finding, but no more than FINDINGS_MAX of one kind. */
-void ls_native_add_finding(Native *native, uint16_t kind, LsSeverity severity, const char *text);
+/* As ls_process_add_finding, at the record's time, but no more than FINDINGS_MAX of one kind. */
+void ls_native_add_finding(Native *native, const LsRecord *record, LsSeverity severity,
+                           const char *text);
 
 /* An OPEN record is kept until its closed one comes; what is open at the end of the file ends
  * there. */

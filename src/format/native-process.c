@@ -284,10 +284,14 @@ ls_native_flush_deferred(Native *native)
 }
 
 void
-ls_native_add_finding(Native *native, uint16_t kind, LsSeverity severity, const char *text)
+ls_native_add_finding(Native *native, const LsRecord *record, LsSeverity severity, const char *text)
 {
-    if (++native->findings_of_kind[kind] <= FINDINGS_MAX)
-        ls_process_add_finding(native->process, severity, -1, "%s", text);
+    GArray *findings = native->process->findings;
+
+    if (++native->findings_of_kind[record->kind] > FINDINGS_MAX)
+        return;
+    ls_process_add_finding(native->process, severity, -1, "%s", text);
+    g_array_index(findings, LsFinding, findings->len - 1).time_ns = record->start_ns;
 }
 
 static void

@@ -5,6 +5,8 @@
  */
 #include "format/native-private.h"
 
+#include "base/units.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -33,11 +35,12 @@ static void
 add_lost(Native *native, const LsRecord *record)
 {
     native->lost_records += record->args[1] > 0 ? (uint64_t)record->args[1] : 0;
-    g_autofree char *text = g_strdup_printf(
-        "%" G_GINT64_FORMAT " records of thread %" G_GINT64_FORMAT
-        " were lost between %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT " ns: its ring was full.",
-        record->args[1], record->args[0], record->start_ns, record->end_ns);
-    ls_native_add_finding(native, record->kind, LS_WARNING, text);
+    g_autofree char *within = ls_format_ns(record->end_ns - record->start_ns);
+    g_autofree char *text =
+        g_strdup_printf("%" G_GINT64_FORMAT " records of thread %" G_GINT64_FORMAT
+                        " were lost within %s: its ring was full.",
+                        record->args[1], record->args[0], within);
+    ls_native_add_finding(native, record, LS_WARNING, text);
 }
 
 static void
@@ -47,8 +50,7 @@ add_notice(Native *native, const LsRecord *record)
                           : record->args[0] == 1 ? LS_WARNING
                                                  : LS_FAULT;
     uint32_t name = ls_native_name(native, record->name);
-    ls_native_add_finding(native, record->kind, severity,
-                          ls_strings_get(native->process->strings, name));
+    ls_native_add_finding(native, record, severity, ls_strings_get(native->process->strings, name));
 }
 
 static void
@@ -160,18 +162,17 @@ add_stall(Native *native, const LsRecord *record)
         g_strdup_printf("Tensor %s waited %" G_GINT64_FORMAT " ms for rank %" G_GINT64_FORMAT
                         ", which had not submitted it.",
                         tensor, record->args[1] / 1000000, record->args[0]);
-    ls_native_add_finding(native, record->kind, LS_WARNING, text);
+    ls_native_add_finding(native, record, LS_WARNING, text);
 }
 
 static void
 add_peer_lost(Native *native, const LsRecord *record)
 {
     append_instant(native, LS_INSTANT_PEER_LOST, record, record->args[0]);
-    g_autofree char *text =
-        g_strdup_printf("Rank %" G_GINT64_FORMAT " (pid %" G_GINT64_FORMAT
-                        ") was lost: this rank noticed its death at %" G_GINT64_FORMAT " ns.",
-                        record->args[0], record->args[1], record->start_ns);
-    ls_native_add_finding(native, record->kind, LS_FAULT, text);
+    g_autofree char *text = g_strdup_printf("Rank %" G_GINT64_FORMAT " (pid %" G_GINT64_FORMAT
+                                            ") was lost: this rank noticed its death.",
+                                            record->args[0], record->args[1]);
+    ls_native_add_finding(native, record, LS_FAULT, text);
 }
 
 static void
@@ -179,8 +180,7 @@ add_error(Native *native, const LsRecord *record)
 {
     append_instant(native, LS_INSTANT_ERROR, record, record->args[0]);
     uint32_t name = ls_native_name(native, record->name);
-    ls_native_add_finding(native, record->kind, LS_FAULT,
-                          ls_strings_get(native->process->strings, name));
+    ls_native_add_finding(native, record, LS_FAULT, ls_strings_get(native->process->strings, name));
 }
 
 static void (*const adders[LS_RECORD_KINDS])(Native *, const LsRecord *) = {

@@ -28,7 +28,7 @@ is_time(const LsColumn *column)
 static bool
 is_moment(const LsColumn *column)
 {
-    static const char *const names[] = {"start_ns", "end_ns", "first_ns", "last_ns", NULL};
+    static const char *const names[] = {"start_ns", "end_ns", "first_ns", "last_ns", "at_ns", NULL};
 
     return g_strv_contains(names, column->name);
 }
@@ -243,12 +243,13 @@ write_table(FILE *out, const LsTable *table, int64_t first_ns)
 
 /* Sentences, not columns. */
 static void
-write_findings(FILE *out, const LsTable *table)
+write_findings(FILE *out, const LsTable *table, int64_t first_ns)
 {
     size_t all = ls_table_get_rows(table), rows = MIN(all, FINDINGS_SHOWN);
     int severity = ls_table_find_column(table, "severity"),
         file = ls_table_find_column(table, "file");
-    int offset = ls_table_find_column(table, "offset"), text = ls_table_find_column(table, "text");
+    int offset = ls_table_find_column(table, "offset"), at = ls_table_find_column(table, "at_ns");
+    int text = ls_table_find_column(table, "text");
 
     fprintf(out, "\n%s\n", ls_table_get_name(table));
     for (size_t r = 0; r < rows; r++) {
@@ -263,6 +264,11 @@ write_findings(FILE *out, const LsTable *table)
             if (!ls_table_is_null(table, r, (size_t)offset))
                 fprintf(out, ", byte %" G_GINT64_FORMAT,
                         ls_table_get_int(table, r, (size_t)offset));
+            if (!ls_table_is_null(table, r, (size_t)at)) {
+                g_autofree char *time = format_cell(table, r, (size_t)at, first_ns);
+
+                fprintf(out, " at %s", time);
+            }
             fputs(": ", out);
         }
         fprintf(out, "%s\n", sentence);
@@ -312,7 +318,7 @@ write_report(FILE *out, const LsHeadline *headline, LsTable *const *tables, size
         if (ls_table_get_rows(tables[i]) == 0)
             g_string_append_printf(empty, "%s%s", empty->len > 0 ? ", " : "", name);
         else if (strcmp(name, "findings") == 0)
-            write_findings(out, tables[i]);
+            write_findings(out, tables[i], ls_trace_get_first_ns(input->trace));
         else
             write_table(out, tables[i], ls_trace_get_first_ns(input->trace));
     }

@@ -168,6 +168,7 @@ ls_builder_add_finding(LsBuilder *builder, LsSeverity severity, const char *file
                          .file = g_strdup(file),
                          .offset = offset,
                          .rank = rank,
+                         .time_ns = LS_TIME_NONE,
                          .text = g_strdup(text)};
     g_array_append_val(builder->trace->findings, finding);
 }

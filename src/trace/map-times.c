@@ -72,6 +72,8 @@ map_spans(const Mapper *mapper, LsProcess *process)
     }
     FOR_EACH(LsInstant, instant, process->instants)
     map_time(mapper, &instant->time_ns);
+    FOR_EACH(LsFinding, finding, process->findings)
+    map_time(mapper, &finding->time_ns);
     FOR_EACH(LsRange, range, process->ranges)
     {
         map_time(mapper, &range->start_ns);

@@ -121,6 +121,7 @@ ls_process_add_finding(LsProcess *process, LsSeverity severity, int64_t offset, 
                          .file = g_strdup(process->rank.source),
                          .offset = offset,
                          .rank = process->rank.rank,
+                         .time_ns = LS_TIME_NONE,
                          .text = g_strdup_vprintf(format, args)};
     va_end(args);
     g_array_append_val(process->findings, finding);

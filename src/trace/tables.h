@@ -190,5 +190,6 @@ typedef struct LsFinding {
     char *file;          /* NULL: not of one file */
     int64_t offset;      /* byte offset, -1: none */
     int32_t rank;        /* -1: none */
+    int64_t time_ns;     /* when it happened, LS_TIME_NONE: at no one time */
     char *text;          /* one sentence */
 } LsFinding;

@@ -107,6 +107,17 @@ severity_of(const LsProcess *process, const char *text)
     return -1;
 }
 
+static int64_t
+time_of(const LsProcess *process, const char *text)
+{
+    for (guint i = 0; i < process->findings->len; i++) {
+        const LsFinding *finding = &g_array_index(process->findings, LsFinding, i);
+        if (strstr(finding->text, text))
+            return finding->time_ns;
+    }
+    return 0;
+}
+
 static size_t
 count_spans(const LsProcess *process, LsTrackKind kind)
 {
@@ -297,6 +308,12 @@ test_findings_of_the_recorder_come_through(Fixture *fixture, gconstpointer data)
     g_assert_cmpint(severity_of(process, "disk is nearly full"), ==, LS_WARNING);
     g_assert_cmpint(severity_of(process, "321 records of thread 5 were lost"), ==, LS_WARNING);
     g_assert_cmpint(severity_of(process, "kinds that this version does not know"), ==, LS_NOTE);
+    g_assert_cmpint(time_of(process, "Rank 2 (pid 4711) was lost"), ==, 100);
+    g_assert_cmpint(time_of(process, "layer1 waited"), ==, 90);
+    g_assert_cmpint(time_of(process, "shapes differ"), ==, 95);
+    g_assert_cmpint(time_of(process, "disk is nearly full"), ==, 97);
+    g_assert_cmpint(time_of(process, "321 records of thread 5 were lost within 10 ns"), ==, 10);
+    g_assert_cmpint(time_of(process, "kinds that this version"), ==, LS_TIME_NONE);
     g_assert_cmpuint(process->rank.lost, ==, 321);
     g_assert_cmpuint(process->findings->len, ==, 6);
     g_assert_cmpuint(process->instants->len, ==, 4);
