@@ -77,7 +77,7 @@ on_lost(void *user, int rank)
     bool speaks = is_spokesman(context->world, rank);
     ls_instrument_peer_lost(&context->instrument, info->job_rank, info->pid, text);
     if (speaks)
-        ls_instrument_say(text);
+        ls_instrument_tell(text);
     set_flag(context, &context->lost); /* before the loop can end: shutdown must not touch MPI */
     ls_queue_abandon(context->queue, LOCKSTEP_ERR_PEER_LOST, text);
     if (speaks)

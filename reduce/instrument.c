@@ -261,6 +261,15 @@ ls_instrument_say(const char *text)
 }
 
 void
+ls_instrument_tell(const char *text)
+{
+    if (ls_recorder_active())
+        ls_recorder_say(text);
+    else
+        fprintf(stderr, "lockstep: %s\n", text);
+}
+
+void
 ls_instrument_recover(const LsInstrument *instrument)
 {
     if (instrument->open)

@@ -90,5 +90,7 @@ void ls_instrument_peer_lost(const LsInstrument *instrument, int rank, int64_t p
 /* A sentence into the trace and onto standard error: there once per process, and also where
  * nothing is recorded. */
 void ls_instrument_say(const char *text);
+/* Onto standard error alone: what has a record of its own (stall, error, peer lost). */
+void ls_instrument_tell(const char *text);
 /* Has the recorder save what dead processes of this host left in shared memory. */
 void ls_instrument_recover(const LsInstrument *instrument);

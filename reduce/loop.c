@@ -100,7 +100,7 @@ on_stall(void *user, const char *tensor, int missing_rank, int64_t waited_ns)
     snprintf(text, sizeof text,
              "tensor %s has waited %lld ms for rank %d, which has not submitted it", tensor,
              (long long)(waited_ns / 1000000), missing_rank);
-    ls_instrument_say(text);
+    ls_instrument_tell(text);
 }
 
 static void
@@ -110,7 +110,7 @@ end_stalls(LsLoop *loop)
     if (loop->stalls > STALLS_SAID) {
         snprintf(text, sizeof text, "%d more waits of a tensor for a rank are in cycle %lld",
                  loop->stalls - STALLS_SAID, (long long)loop->cycle);
-        ls_instrument_say(text);
+        ls_instrument_tell(text);
     }
     loop->stalls = 0;
 }
@@ -338,6 +338,6 @@ ls_loop_run(LsLoop *loop)
         return;
     }
     ls_instrument_error(loop->config.instrument, status, ls_failure_text());
-    ls_instrument_say(ls_failure_text());
+    ls_instrument_tell(ls_failure_text());
     ls_queue_close(queue, status, ls_failure_text());
 }

@@ -51,6 +51,8 @@ LS_CAPTURE_API int64_t ls_recorder_now(void);
 /* A sentence about the recording: into the trace, and to standard error once (never again for the
  * same text). severity 0 note (trace only), 1 warning, 2 error. */
 LS_CAPTURE_API void ls_recorder_notice(int severity, const char *text);
+/* The same onto standard error alone: for what the trace holds as a record of its own. */
+LS_CAPTURE_API void ls_recorder_say(const char *text);
 /* Drains now; returns when all that was written before is in the file. For tests and checkpoints.
  */
 LS_CAPTURE_API void ls_recorder_flush(void);

@@ -60,7 +60,7 @@ add_text(LsAreaHeader *copy, LsRecordKind kind, uint32_t id, const char *text)
     atomic_store(&copy->text_used, after);
 }
 
-/* Everything, and the words that say how it came here. */
+/* Everything, and the words that say how it came here; who only reads is told how by the visit. */
 static LsStatus
 pump_copy(LsAreaHeader *copy, const LsSink *sink, bool is_final)
 {
@@ -72,13 +72,15 @@ pump_copy(LsAreaHeader *copy, const LsSink *sink, bool is_final)
     if (staging != NULL && pump != NULL) {
         add_text(copy, LS_RECORD_NAME, id, "recorder.end");
         add_text(copy, LS_RECORD_INFO, id, "recovered");
-        add_text(copy, LS_RECORD_NAME, id + 1,
-                 "the process ended without closing its trace; its rings were recovered");
+        add_text(
+            copy, LS_RECORD_NAME, id + 1,
+            "The process ended without closing its trace; what its rings still held was written "
+            "by another.");
         LsRecord notice = {
             .kind = LS_RECORD_NOTICE, .name = id + 1, .start_ns = now, .end_ns = now, .args = {1}};
         ls_pump_open(pump, copy, NULL, sink, staging);
         status = ls_pump_pass(pump);
-        if (status == LS_OK)
+        if (status == LS_OK && is_final)
             status = ls_pump_word(pump, &notice);
         if (status == LS_OK && is_final)
             status = ls_pump_repeat(pump);

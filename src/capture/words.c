@@ -114,6 +114,13 @@ say(const char *text)
 }
 
 void
+ls_recorder_say(const char *text)
+{
+    if (is_news(text))
+        say(text);
+}
+
+void
 ls_words_notice(int severity, const char *text)
 {
     if (ls_recorder_is_open()) {
@@ -125,8 +132,8 @@ ls_words_notice(int severity, const char *text)
                            .args = {severity}};
         ls_words_add(&record);
     }
-    if (severity > 0 && is_news(text))
-        say(text);
+    if (severity > 0)
+        ls_recorder_say(text);
 }
 
 void

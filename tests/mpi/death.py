@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""death.py MPIRUN VICTIM: a killed rank is a status on every survivor, in time, and nothing hangs.
+"""death.py MPIRUN VICTIM LOCKSTEP: a killed rank is a status on every survivor, in time, and nothing hangs.
 
 TAP. Each case runs the victim program with recovery (survivors live on) and reads the files that it
-and its survivors wrote; times are of the one monotonic clock of this machine.
+and its survivors wrote; times are of the one monotonic clock of this machine. Who reads the run is
+told once by each survivor, and once how the victim ended.
 """
+import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -58,7 +61,21 @@ def get_faults(folder, doomed, stderr, seconds):
         yield f'mpirun took {seconds:.0f} s'
 
 
-def run(mpirun, victim, doomed, arguments):
+def get_retold(lockstep, folder, doomed):
+    """What `lockstep check` says twice, or in numbers that only a clock knows."""
+    done = subprocess.run([lockstep, 'check', '--format', 'json', folder / 'run'], capture_output=True,
+                          text=True, check=False)
+    rows = json.loads(done.stdout)['tables']['findings']
+    for rank in range(RANKS):
+        told = [row['text'] for row in rows if row['rank'] == rank and
+                re.search('without closing' if rank == doomed else f'[Rr]ank {doomed} ', row['text'])]
+        if len(told) != 1:
+            yield f'of rank {rank} it is told {len(told)} times that rank {doomed} died: {told}'
+    yield from (f'a time of the machine: {row["text"]}' for row in rows
+                if re.search(r'\d{9}', row['text']))
+
+
+def run(mpirun, victim, lockstep, doomed, arguments):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         command = [mpirun, '--enable-recovery', '-x', f'LOCKSTEP_RUN={folder}/run', '-np', str(RANKS),
@@ -68,15 +85,16 @@ def run(mpirun, victim, doomed, arguments):
             done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         except subprocess.TimeoutExpired:
             return ['mpirun did not end within 60 s']
-        return list(get_faults(folder, doomed, done.stderr, time.monotonic() - start))
+        seconds = time.monotonic() - start
+        return [*get_faults(folder, doomed, done.stderr, seconds), *get_retold(lockstep, folder, doomed)]
 
 
 def main():
-    mpirun, victim = sys.argv[1:]
+    mpirun, victim, lockstep = sys.argv[1:]
     failed = 0
     print(f'1..{len(CASES)}')
     for number, (name, doomed, arguments) in enumerate(CASES, 1):
-        faults = run(mpirun, victim, doomed, arguments)
+        faults = run(mpirun, victim, lockstep, doomed, arguments)
         failed += bool(faults)
         for fault in faults:
             print(f'# {fault}')

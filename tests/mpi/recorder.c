@@ -160,11 +160,17 @@ ls_recorder_now(void)
 }
 
 void
-ls_recorder_notice(int severity, const char *text)
+ls_recorder_say(const char *text)
 {
     g_mutex_lock(&lock);
     g_ptr_array_add(notices, g_strdup(text));
     g_mutex_unlock(&lock);
+}
+
+void
+ls_recorder_notice(int severity, const char *text)
+{
+    ls_recorder_say(text);
 }
 
 void
