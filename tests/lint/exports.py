@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """exports.py LIBRARY HEADER...: a library exports what its headers declare, neither more nor less.
 
-A declaration is exported by LOCKSTEP_API or LS_CAPTURE_API in front of it.
+A declaration is exported by LOCKSTEP_API or LS_CAPTURE_API in front of it. For a library that others
+look into by name, and that no header of ours declares, the version script (.map) stands for it.
 """
 import pathlib
 import re
@@ -14,6 +15,10 @@ DECLARATION = re.compile(r'^(?:LOCKSTEP_API|LS_CAPTURE_API)\b[^;]*?\b(\w+)\s*\('
 def get_declared(headers):
     names = set()
     for header in headers:
+        if header.endswith('.map'):
+            text = pathlib.Path(header).read_text(encoding='utf-8')
+            names |= set(re.findall(r'^\s+(\w+);', text.split('local:')[0], re.MULTILINE))
+            continue
         text = re.sub(r'/\*.*?\*/', '', pathlib.Path(header).read_text(encoding='utf-8'), flags=re.DOTALL)
         names |= set(DECLARATION.findall(text))
     return names
