@@ -230,44 +230,52 @@ def containers():
     assert f"--volume {folder}:{folder}" in inside.stderr, inside.stderr
 
 
+# A job in lockstep: in each step all ranks wait for each other, as in an allreduce.
 STEPS = """
-import ctypes, sys, time
+import ctypes, mmap, sys, time
 marks = ctypes.CDLL(sys.argv[1])
 step = lambda call, *numbers: getattr(marks, call)(*map(ctypes.c_int64, numbers))
-rank, begin, period = int(sys.argv[2]), float(sys.argv[3]), 0.01
-for number in range(int(sys.argv[4])):
-    time.sleep(max(0, begin + number * period - time.time()))
+rank, ranks, count = map(int, sys.argv[2:5])
+with open(sys.argv[5], "r+b") as file:
+    at = (ctypes.c_int64 * ranks).from_buffer(mmap.mmap(file.fileno(), 0))
+for number in range(count):
     step("lockstep_step_begin", number)
-    if rank == 1 and number == 60:
-        time.sleep(0.08)
-    for _ in range(20):
+    time.sleep(0.3 if rank == 1 and number == 60 else 0.01)
+    for _ in range(4):
         marks.lockstep_instant(b"made")
+    at[rank] = number + 1
+    while min(at) <= number:
+        time.sleep(0.0005)
     step("lockstep_step_end", 1, 0)
 """
 
 
 def run_steps(folder, ranks, count, *options):
-    begin = str(time.time() + 0.5)
+    with open(folder + ".sync", "wb") as out:
+        out.write(bytes(8 * ranks))
     return [subprocess.Popen([RECORD, "-o", folder, "--run-id", "x", "--as-rank", str(rank), "--world", str(ranks),
-                              "--quiet", *options, "--", "python3", "-c", STEPS, CAPTURE, str(rank), begin,
-                              str(count)], env=CLEAN) for rank in range(ranks)]
+                              "--quiet", *options, "--", "python3", "-c", STEPS, CAPTURE, str(rank), str(ranks),
+                              str(count), os.path.abspath(folder + ".sync")], env=CLEAN) for rank in range(ranks)]
 
 
 def flight_trigger():
     """A slow step of rank 1 stops all three; each holds the steps around it."""
-    running = run_steps("F", 3, 250, "--flight-recorder", "4M", "--trigger-ms", "50")
+    running = run_steps("F", 3, 160, "--flight-recorder", "4M", "--trigger-ms", "250")
     assert [process.wait() for process in running] == [0, 0, 0]
     stop = int(open("F/.freeze-at").read())
     found = steps("F")
-    assert sorted(found) == [0, 1, 2] and 60 < stop < 200, (stop, sorted(found))
+    assert sorted(found) == [0, 1, 2] and 60 < stop < 160, (stop, sorted(found))
     for rank, numbers in found.items():
         assert set(range(55, stop + 1)) <= set(numbers), (rank, numbers)
-        assert max(numbers) == stop, (rank, stop, max(numbers))
+        assert max(numbers) == stop, (rank, stop, max(numbers), findings("F"))
 
 
 def flight_dump():
-    running = run_steps("D", 2, 250, "--flight-recorder", "4M")
-    time.sleep(1.5)
+    running = run_steps("D", 2, 160, "--flight-recorder", "4M")
+    for _ in range(1000):
+        if os.path.exists("D/run.json") and open("D.sync", "rb").read(1) > b"\x14":
+            break
+        time.sleep(0.01)
     done = record("--dump", "D")
     assert done.returncode == 0 and "stop at the end of step" in done.stderr, done
     assert [process.wait() for process in running] == [0, 0]
@@ -278,8 +286,9 @@ def flight_dump():
 
 def pack():
     assert [process.wait() for process in run_steps("P", 3, 60)] == [0] * 3
-    assert record("pack", "P", "-o", "all.lks").returncode == 0
-    assert {rank: len(numbers) for rank, numbers in steps("all.lks").items()} == {0: 60, 1: 60, 2: 60}
+    assert record("pack", "P", "-o", "all.lks").returncode == 0, findings("P")
+    found = {rank: len(numbers) for rank, numbers in steps("all.lks").items()}
+    assert found == {0: 60, 1: 60, 2: 60}, (found, findings("P"))
     assert record("pack", "P", "-o", "some.lks", "--rank", "0,2", "--step", "20:22").returncode == 0
     found = steps("some.lks")
     assert sorted(found) == [0, 2] and all({20, 21, 22} <= set(numbers) for numbers in found.values()), found
@@ -287,6 +296,38 @@ def pack():
     assert "missing" not in findings("some.lks").replace("not recorded", ""), findings("some.lks")
     assert record("pack", "P", "-o", "x.lks", "--rank", "9").returncode == 3
     assert record("pack", "P", "--step", "1:2").returncode == 2
+
+
+RANKS = """
+import ctypes, os, signal, sys
+for rank in range(3):
+    if os.fork() == 0:
+        os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="3")
+        os.execl(sys.executable, sys.executable, "-c", '''
+import ctypes, os, signal, sys
+marks = ctypes.CDLL(sys.argv[1])
+for number in range(1000):
+    marks.lockstep_instant(b"made")
+if os.environ["RANK"] == "2":
+    os.kill(os.getpid(), signal.SIGKILL)
+''', sys.argv[1])
+for rank in range(3):
+    os.wait()
+"""
+
+
+def ranks_that_the_command_starts():
+    """As torchrun does: they inherit, say their rank themselves, and are drained when one is killed."""
+    done = record("-o", "T", "--", "python3", "-c", RANKS, CAPTURE)
+    assert done.returncode == 0, done
+    ranks, events, lost, _ = SUM.match(done.stderr).groups()
+    assert (ranks, lost) == ("3", "none") and events == "3,000", done.stderr
+    assert [name[:10] for name in traces("T")] == ["rank-00000", "rank-00001", "rank-00002"]
+
+
+def cleared_environment():
+    done = record("-o", "V", "--", "env", "-i", "/bin/sh", "-c", "echo [$LOCKSTEP_RUN$LD_PRELOAD]; exit 6")
+    assert (done.stdout, done.returncode) == ("[]\n", 6) and SUM.match(done.stderr), done
 
 
 def windows():
@@ -304,7 +345,7 @@ def usage():
 
 CASES = [nothing_of_cuda, statuses, signals, closed_output, killed_wrapper_takes_command_along, launchers, expansion,
          joining, library_that_does_not_load, environment, horovod_timeline, folder_that_cannot_be, containers,
-         flight_trigger, flight_dump, pack, windows, usage]
+         flight_trigger, flight_dump, pack, windows, ranks_that_the_command_starts, cleared_environment, usage]
 
 
 def main():
