@@ -7,6 +7,8 @@
  */
 #include "team.h"
 
+#include "reduce/transport-memory.h"
+
 #include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -130,6 +132,81 @@ test_no_allocation_is_taken_for_granted(const void *data)
     g_assert_cmpint(together, >, 50);
 }
 
+/* The tree: three ranks, one below the other. */
+typedef struct Chain {
+    Team team;
+    size_t answers[3];
+} Chain;
+
+static void
+submit_tree(void *user, int rank, int64_t now_ns, LsRequestList *requests, bool *ret_shut_down)
+{
+    Team *team = &((Chain *)user)->team;
+    long left = to_come;
+    to_come = -1;
+    if (team->path[rank] == 0) {
+        team_submit(team, rank, "a", 4);
+        team_submit(team, rank, "b", rank);
+        if (rank < 2)
+            team_submit(team, rank, "late", 1);
+    }
+    team->path[rank]++;
+    *requests = team->requests[rank];
+    team->requests[rank] = (LsRequestList){0};
+    *ret_shut_down = now_ns > 400;
+    to_come = left;
+}
+
+static int64_t
+execute_tree(void *user, int rank, int64_t now_ns, const LsResponseList *responses, bool shut_down,
+             int path)
+{
+    Chain *chain = user;
+    chain->team.left[rank] = shut_down;
+    for (size_t i = 0; i < responses->n; i++)
+        chain->answers[rank] += responses->items[i].n;
+    return 10;
+}
+
+/* false: all n allocations came and went. A rank that fails when all have agreed to leave, and has
+ * its answers, just leaves. */
+static bool
+run_tree_with_failure(long n)
+{
+    Chain chain = {
+        .team = {.class = &ls_control_tree,
+                 .config = {.fusion_threshold_bytes = 64, .stall_limit_ns = 100, .tree_radix = 1}}};
+    Team *team = &chain.team;
+    const LsMemoryCost cost = {.alpha_ns = 3};
+    const LsMemoryProgram program = {submit_tree, execute_tree, NULL, &chain};
+    team_open(team, 3);
+    LsMemory *memory = ls_memory_new(3, &cost);
+    to_come = n;
+    const char *fault = ls_memory_run(memory, team->class, team->controls, &program, 300);
+    bool fired = to_come < 0;
+    to_come = -1;
+    if (fault == NULL)
+        for (int rank = 0; rank < 3; rank++) {
+            g_assert_true(team->left[rank]);
+            g_assert_cmpint(chain.answers[rank], ==, rank < 2 ? 3 : 2);
+        }
+    else
+        g_assert_true(fired && strstr(fault, "out of memory") != NULL);
+    ls_memory_free(memory);
+    team_close(team);
+    return fired;
+}
+
+static void
+test_tree_takes_no_allocation_for_granted(void)
+{
+    long n = 0;
+    while (run_tree_with_failure(n))
+        n++;
+    g_test_message("%ld allocations", n);
+    g_assert_cmpint(n, >, 100);
+}
+
 static void
 test_opening_fails_cleanly(const void *data)
 {
@@ -159,5 +236,9 @@ main(int argc, char **argv)
         g_test_add_data_func(all, classes[i], test_no_allocation_is_taken_for_granted);
         g_test_add_data_func(opening, classes[i], test_opening_fails_cleanly);
     }
+    g_test_add_func("/reduce/tree/no-allocation-is-taken-for-granted",
+                    test_tree_takes_no_allocation_for_granted);
+    g_test_add_data_func("/reduce/tree/opening-fails-cleanly", &ls_control_tree,
+                         test_opening_fails_cleanly);
     return g_test_run();
 }
