@@ -272,6 +272,7 @@ get_operation(Reader *reader, bool response)
     uint8_t operation = (uint8_t)get_number(reader, 1, "operation");
     switch (operation) {
     case LS_OPERATION_ALLREDUCE:
+    case LS_OPERATION_ALLGATHER:
     case LS_OPERATION_BROADCAST:
     case LS_OPERATION_BARRIER:
     case LS_OPERATION_REDUCESCATTER:

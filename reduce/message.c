@@ -144,6 +144,12 @@ ls_shape_count(const int64_t *shape, int32_t ndim, int64_t *ret_count)
     return true;
 }
 
+bool
+ls_operation_has_count(uint8_t operation)
+{
+    return operation != LS_OPERATION_ALLGATHER && operation != LS_OPERATION_BARRIER;
+}
+
 size_t
 ls_dtype_bytes(uint8_t dtype)
 {

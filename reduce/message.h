@@ -91,6 +91,8 @@ const char *ls_response_list_decode(const void *data, size_t length, LsResponseL
  * bytes exceed an int64. */
 bool ls_shape_count(const int64_t *shape, int32_t ndim, int64_t *ret_count);
 
+/* Every rank hands in as many elements as the others: all but allgather and barrier. */
+bool ls_operation_has_count(uint8_t operation);
 /* Bytes of one element; 0 for an unknown dtype. */
 size_t ls_dtype_bytes(uint8_t dtype);
 const char *ls_dtype_text(uint8_t dtype);

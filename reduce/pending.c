@@ -113,7 +113,7 @@ add_waiting(LsPending *pending, LsRequest *request, int64_t now_ns)
     waiting->request = *request;
     *request = (LsRequest){0};
     waiting->since_ns = now_ns;
-    if (waiting->request.operation != LS_OPERATION_BARRIER)
+    if (ls_operation_has_count(waiting->request.operation))
         ls_shape_count(waiting->request.shape, waiting->request.ndim, &waiting->count);
     waiting->group = ls_groups_find(pending->config->groups, waiting->item.name);
     if (waiting->group == LS_GROUP_NONE) {

@@ -60,11 +60,14 @@ equal_operation(const LsRequest *a, const LsRequest *b)
     return a->operation == b->operation;
 }
 
+/* What is gathered may differ in its first extent: the ranks tell each other when they move it. */
 static bool
 equal_shape(const LsRequest *a, const LsRequest *b)
 {
+    int32_t first = a->operation == LS_OPERATION_ALLGATHER ? 1 : 0;
     return a->ndim == b->ndim &&
-           (a->ndim == 0 || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0);
+           (a->ndim <= first || memcmp(a->shape + first, b->shape + first,
+                                       (size_t)(a->ndim - first) * sizeof *a->shape) == 0);
 }
 
 static bool
@@ -386,7 +389,7 @@ answer(const LsTally *tally, LsTallied *tallied, LsResponse *response)
         free(name);
         return false;
     }
-    if (response->error == NULL && concerns_data(request->operation))
+    if (response->error == NULL && ls_operation_has_count(request->operation))
         ls_shape_count(request->shape, request->ndim, &count);
     response->names[0] = name;
     response->counts[0] = count;

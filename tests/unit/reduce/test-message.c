@@ -197,8 +197,8 @@ test_faults_are_told_with_their_place(void)
     check_spoilt(12, 0x80,
                  "request list: byte 9: rank is 2147483649, at most 2147483647 was "
                  "expected");
-    check_spoilt(13, 1,
-                 "request list: byte 13: operation 1 (allgather) is not one that can be asked for");
+    check_spoilt(13, 5,
+                 "request list: byte 13: operation 5 (alltoall) is not one that can be asked for");
     check_spoilt(13, 8,
                  "request list: byte 13: operation 8 (error) is not one that can be asked for");
     check_spoilt(14, 8, "request list: byte 14: dtype is 8, at most 7 was expected");
