@@ -2,28 +2,59 @@
  *
  * reduce/execute.c: Horovod's steps for host memory (facts: Horovod C2): one tensor is moved where
  * it lies; several are packed one behind another in the order of the response, moved as one, and
- * unpacked. An average is summed in a wider type, piece by piece (reduce/average.h).
+ * unpacked. What is squeezed goes tensor by tensor, unpacked (reduce/compress.h).
  */
 #include "reduce/execute.h"
 
 #include "capture/format.h"
-#include "reduce/average.h"
+#include "reduce/compress.h"
 #include "reduce/failure.h"
+#include "reduce/move.h"
+#include "reduce/names.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDE_BYTES (1024 * 1024)
-
 struct LsExecutor {
     LsExecutorConfig config;
-    uint8_t *fusion;   /* threshold bytes; the kernel gives pages as they are used */
-    void *wide;        /* WIDE_BYTES */
-    LsEntry **entries; /* of the response at hand */
+    uint8_t *fusion; /* threshold bytes; the kernel gives pages as they are used */
+    LsMover *mover;
+    LsCompressor *compressor; /* NULL: nothing is squeezed */
+    LsEntry **entries;        /* of the response at hand */
     size_t capacity;
-    int64_t buffers; /* executed so far; equal on all ranks */
-    uint32_t allreduce_name, broadcast_name;
+    int64_t *lengths; /* allgather: two for each rank, its elements and the room in its output */
+    int64_t *offsets; /* ranks + 1 */
+    int64_t buffers;  /* executed so far; equal on all ranks */
+    const LsBufferMark *mark; /* of the operation under way */
 };
+
+/* A stage of the plane: an operation inside that of the buffer. */
+static void
+on_stage(void *user, const char *text, int64_t start_ns, int64_t bytes)
+{
+    LsExecutor *executor = user;
+    uint32_t name = 0;
+    if (executor->mark == NULL)
+        return;
+    LsBufferMark mark = *executor->mark;
+    mark.bytes = bytes;
+    ls_instrument_name(executor->config.instrument, text, &name);
+    ls_instrument_operation_end(executor->config.instrument, name, start_ns, &mark);
+}
+
+static bool
+open_compressor(LsExecutor *executor)
+{
+    const LsExecutorConfig *config = &executor->config;
+    bool topk = config->compression == LS_COMPRESSION_TOPK;
+    LsSqueeze squeeze = {topk ? LS_SQUEEZE_TOPK : LS_SQUEEZE_ONEBIT, config->topk_permille};
+    if (config->world->ranks == 1 || (!topk && config->compression != LS_COMPRESSION_ONEBIT))
+        return true;
+    executor->compressor =
+        ls_compressor_new(config->plane, config->world->rank, config->world->ranks, &squeeze);
+    return executor->compressor != NULL;
+}
 
 LsExecutor *
 ls_executor_new(const LsExecutorConfig *config)
@@ -31,61 +62,42 @@ ls_executor_new(const LsExecutorConfig *config)
     LsExecutor *executor = calloc(1, sizeof *executor);
     if (executor == NULL)
         return NULL;
+    size_t ranks = (size_t)config->world->ranks;
+    bool half = config->compression == LS_COMPRESSION_FLOAT16;
+    LsMoverConfig mover = {.plane = config->plane,
+                           .rank = config->world->rank,
+                           .ranks = config->world->ranks,
+                           .narrow = ranks > 1 &&
+                                     (half || config->compression == LS_COMPRESSION_BFLOAT16),
+                           .wire = half ? LOCKSTEP_FLOAT16 : LOCKSTEP_BFLOAT16};
     executor->config = *config;
     executor->fusion = malloc((size_t)config->fusion_threshold_bytes + 1);
-    executor->wide = malloc(WIDE_BYTES);
-    if (executor->fusion != NULL && executor->wide != NULL)
-        return executor;
-    ls_executor_free(executor);
-    return NULL;
+    executor->mover = ls_mover_new(&mover);
+    executor->lengths = calloc(2 * ranks, sizeof *executor->lengths);
+    executor->offsets = calloc(ranks + 1, sizeof *executor->offsets);
+    if (executor->fusion == NULL || executor->mover == NULL || executor->lengths == NULL ||
+        executor->offsets == NULL || !open_compressor(executor)) {
+        ls_executor_free(executor);
+        return NULL;
+    }
+    config->plane->stage = on_stage;
+    config->plane->user = executor;
+    return executor;
 }
 
 void
 ls_executor_free(LsExecutor *executor)
 {
+    if (executor->mover != NULL)
+        ls_mover_free(executor->mover);
+    if (executor->compressor != NULL)
+        ls_compressor_free(executor->compressor);
+    executor->config.plane->stage = NULL;
+    free(executor->lengths);
+    free(executor->offsets);
     free(executor->entries);
-    free(executor->wide);
     free(executor->fusion);
     free(executor);
-}
-
-static lockstep_status
-allreduce_wide(LsExecutor *executor, const void *input, void *output, int64_t count,
-               lockstep_dtype dtype, LsWide wide)
-{
-    LsPlane *plane = executor->config.plane;
-    int ranks = executor->config.world->ranks;
-    size_t bytes = ls_dtype_bytes((uint8_t)dtype);
-    int64_t room = (int64_t)(WIDE_BYTES / (ls_dtype_bytes((uint8_t)wide.dtype) * wide.per_element));
-    lockstep_status status = LOCKSTEP_OK;
-    for (int64_t at = 0; at < count && status == LOCKSTEP_OK; at += room) {
-        size_t n = (size_t)(count - at < room ? count - at : room);
-        const uint8_t *from = (const uint8_t *)input + (size_t)at * bytes;
-        ls_average_widen(dtype, from, executor->wide, n, ranks);
-        status = plane->class->allreduce(plane, executor->wide, executor->wide,
-                                         (int64_t)(n * wide.per_element), wide.dtype, LOCKSTEP_SUM);
-        if (status == LOCKSTEP_OK)
-            ls_average_narrow(dtype, executor->wide, (uint8_t *)output + (size_t)at * bytes, n,
-                              ranks);
-    }
-    return status;
-}
-
-static lockstep_status
-allreduce(LsExecutor *executor, const void *input, void *output, int64_t count,
-          lockstep_dtype dtype, lockstep_op op)
-{
-    LsPlane *plane = executor->config.plane;
-    LsWide wide = ls_average_wide(dtype);
-    if (op != LOCKSTEP_AVERAGE)
-        return plane->class->allreduce(plane, input, output, count, dtype, op);
-    if (wide.per_element > 0)
-        return allreduce_wide(executor, input, output, count, dtype, wide);
-    lockstep_status status =
-        plane->class->allreduce(plane, input, output, count, dtype, LOCKSTEP_SUM);
-    if (status == LOCKSTEP_OK)
-        ls_average_divide(dtype, output, (size_t)count, executor->config.world->ranks);
-    return status;
 }
 
 static void
@@ -124,37 +136,101 @@ unpack(LsExecutor *executor, size_t n, const LsBufferMark *mark)
 }
 
 static lockstep_status
-run_allreduce(LsExecutor *executor, const LsResponse *response, int64_t count,
-              const LsBufferMark *mark)
+run_allreduce(LsExecutor *executor, const LsResponse *response, int64_t count)
 {
     bool fused = response->n > 1;
     const LsEntry *first = executor->entries[0];
-    uint32_t name = executor->allreduce_name;
-    if (fused)
-        pack(executor, response->n, mark);
-    int64_t start = ls_instrument_operation_begin(executor->config.instrument, name, mark);
-    lockstep_status status = allreduce(
-        executor, fused ? executor->fusion : first->input, fused ? executor->fusion : first->output,
-        count, (lockstep_dtype)response->dtype, (lockstep_op)response->reduction);
-    ls_instrument_operation_end(executor->config.instrument, name, start, mark);
-    if (fused && status == LOCKSTEP_OK)
-        unpack(executor, response->n, mark);
+    return ls_mover_allreduce(executor->mover, fused ? executor->fusion : first->input,
+                              fused ? executor->fusion : first->output, count,
+                              (lockstep_dtype)response->dtype, (lockstep_op)response->reduction);
+}
+
+static lockstep_status
+run_reduce_scatter(LsExecutor *executor, const LsResponse *response)
+{
+    lockstep_status status = LOCKSTEP_OK;
+    for (size_t i = 0; i < response->n && status == LOCKSTEP_OK; i++) {
+        const LsEntry *entry = executor->entries[i];
+        status = ls_mover_reduce_scatter(executor->mover, entry->input, entry->output, entry->rows,
+                                         entry->rows > 0 ? entry->count / entry->rows : 0,
+                                         entry->dtype, (lockstep_op)response->reduction);
+    }
     return status;
 }
 
 static lockstep_status
-run_broadcast(LsExecutor *executor, const LsResponse *response, const LsBufferMark *mark)
+run_broadcast(LsExecutor *executor, const LsResponse *response, size_t bytes)
 {
     LsPlane *plane = executor->config.plane;
     const LsEntry *entry = executor->entries[0];
-    uint32_t name = executor->broadcast_name;
-    int64_t start = ls_instrument_operation_begin(executor->config.instrument, name, mark);
     if (response->root == executor->config.world->rank)
-        copy(entry->output, entry->input, (size_t)mark->bytes);
-    lockstep_status status =
-        plane->class->broadcast(plane, entry->output, (size_t)mark->bytes, response->root);
-    ls_instrument_operation_end(executor->config.instrument, name, start, mark);
+        copy(entry->output, entry->input, bytes);
+    return plane->class->broadcast(plane, entry->output, bytes, response->root);
+}
+
+/* Everybody's elements and room. Returns the elements of all, -1 if that is more than can be. */
+static lockstep_status
+exchange_lengths(LsExecutor *executor, const LsEntry *entry, int64_t *ret_total)
+{
+    LsPlane *plane = executor->config.plane;
+    int rank = executor->config.world->rank, ranks = executor->config.world->ranks;
+    for (int r = 0; r <= ranks; r++)
+        executor->offsets[r] = r * 2 * (int64_t)sizeof *executor->lengths;
+    executor->lengths[2 * rank] = entry->count;
+    executor->lengths[2 * rank + 1] = entry->capacity;
+    lockstep_status status = plane->class->allgather(plane, executor->lengths, executor->offsets);
+    *ret_total = 0;
+    for (int r = 0; r < ranks && *ret_total >= 0 && status == LOCKSTEP_OK; r++) {
+        if (__builtin_add_overflow(*ret_total, executor->lengths[2 * r], ret_total) ||
+            *ret_total > INT64_MAX / 8)
+            *ret_total = -1;
+    }
     return status;
+}
+
+/* The rank whose output is too small for all; -1: none. */
+static int
+find_narrow(const LsExecutor *executor, int64_t total)
+{
+    for (int rank = 0; rank < executor->config.world->ranks; rank++) {
+        if (total < 0 || executor->lengths[2 * rank + 1] < total)
+            return rank;
+    }
+    return -1;
+}
+
+/* Every rank comes to the same verdict: the failure is the tensor's alone. */
+static lockstep_status
+run_allgather(LsExecutor *executor, LsBufferMark *mark, bool *ret_failed)
+{
+    LsPlane *plane = executor->config.plane;
+    LsEntry *entry = executor->entries[0];
+    int64_t width = (int64_t)ls_dtype_bytes((uint8_t)entry->dtype), total;
+    lockstep_status status = exchange_lengths(executor, entry, &total);
+    int narrow = status == LOCKSTEP_OK ? find_narrow(executor, total) : -1;
+    if (narrow >= 0) {
+        char text[LS_FAILURE_TEXT_MAX];
+        snprintf(text, sizeof text,
+                 "tensor %.200s: the ranks gather %lld elements, the output of rank %d has room "
+                 "for %lld",
+                 entry->name->text, (long long)total, narrow,
+                 (long long)executor->lengths[2 * narrow + 1]);
+        ls_queue_finish(executor->config.queue, entry, mark->number, LOCKSTEP_ERR_ARGUMENT, text);
+        *ret_failed = true;
+    }
+    if (narrow >= 0 || status != LOCKSTEP_OK)
+        return status;
+    executor->offsets[0] = 0;
+    for (int rank = 0; rank < executor->config.world->ranks; rank++) {
+        executor->offsets[rank + 1] = executor->offsets[rank] + executor->lengths[2 * rank] * width;
+        if (entry->ret_counts != NULL)
+            entry->ret_counts[rank] = executor->lengths[2 * rank];
+    }
+    mark->bytes = total * width;
+    if (entry->count > 0)
+        memmove((uint8_t *)entry->output + executor->offsets[executor->config.world->rank],
+                entry->input, (size_t)(entry->count * width));
+    return plane->class->allgather(plane, entry->output, executor->offsets);
 }
 
 /* Finds the response's tensors in the queue. Those of an error need not be here. */
@@ -191,6 +267,80 @@ fail_tensors(LsExecutor *executor, const LsResponse *response)
     }
 }
 
+static bool
+is_squeezed(const LsExecutor *executor, const LsResponse *response)
+{
+    return executor->compressor != NULL && response->operation == LS_OPERATION_ALLREDUCE &&
+           response->dtype == LOCKSTEP_FLOAT32 && response->reduction <= LOCKSTEP_AVERAGE;
+}
+
+static const char *
+operation_text(const LsExecutor *executor, const LsResponse *response)
+{
+    const LsPlaneClass *class = executor->config.plane->class;
+    if (is_squeezed(executor, response))
+        return executor->config.compression == LS_COMPRESSION_ONEBIT ? "ONEBIT_ALLREDUCE"
+                                                                     : "TOPK_ALLREDUCE";
+    switch (response->operation) {
+    case LS_OPERATION_ALLREDUCE:
+        return class->allreduce_text;
+    case LS_OPERATION_REDUCESCATTER:
+        return class->reduce_scatter_text;
+    case LS_OPERATION_ALLGATHER:
+        return class->allgather_text;
+    case LS_OPERATION_BROADCAST:
+        return class->broadcast_text;
+    default:
+        return "BARRIER";
+    }
+}
+
+/* The plane's part of one buffer. */
+static lockstep_status
+move(LsExecutor *executor, const LsResponse *response, LsBufferMark *mark, bool *ret_failed)
+{
+    int64_t width = (int64_t)ls_dtype_bytes(response->dtype);
+    if (is_squeezed(executor, response))
+        return ls_compressor_allreduce(executor->compressor, executor->entries, response->n,
+                                       response->reduction == LOCKSTEP_AVERAGE);
+    if (response->operation == LS_OPERATION_ALLREDUCE)
+        return run_allreduce(executor, response, mark->bytes / width);
+    if (response->operation == LS_OPERATION_REDUCESCATTER)
+        return run_reduce_scatter(executor, response);
+    if (response->operation == LS_OPERATION_BROADCAST && response->n == 1)
+        return run_broadcast(executor, response, (size_t)mark->bytes);
+    if (response->operation == LS_OPERATION_ALLGATHER && response->n == 1)
+        return run_allgather(executor, mark, ret_failed);
+    if (response->operation == LS_OPERATION_BARRIER)
+        return LOCKSTEP_OK; /* that the ranks agreed on it is all there is */
+    return ls_fail(LOCKSTEP_ERR_INTERNAL, "the ranks agreed on an operation %d of %zu tensors",
+                   response->operation, response->n);
+}
+
+static lockstep_status
+run_buffer(LsExecutor *executor, const LsResponse *response, LsBufferMark *mark)
+{
+    LsInstrument *instrument = executor->config.instrument;
+    bool packed = response->n > 1 && response->operation == LS_OPERATION_ALLREDUCE &&
+                  !is_squeezed(executor, response);
+    bool failed = false;
+    uint32_t name = 0;
+    if (packed)
+        pack(executor, response->n, mark);
+    ls_instrument_name(instrument, operation_text(executor, response), &name);
+    int64_t start = ls_instrument_operation_begin(instrument, name, mark);
+    executor->mark = mark;
+    lockstep_status status = move(executor, response, mark, &failed);
+    executor->mark = NULL;
+    ls_instrument_operation_end(instrument, name, start, mark);
+    if (packed && status == LOCKSTEP_OK)
+        unpack(executor, response->n, mark);
+    for (size_t i = 0; i < response->n && status == LOCKSTEP_OK && !failed; i++)
+        ls_queue_finish(executor->config.queue, executor->entries[i], mark->number, LOCKSTEP_OK,
+                        NULL);
+    return status;
+}
+
 static lockstep_status
 run_response(LsExecutor *executor, const LsResponse *response)
 {
@@ -212,18 +362,7 @@ run_response(LsExecutor *executor, const LsResponse *response)
     if (response->n > 1 && mark.bytes > executor->config.fusion_threshold_bytes)
         return ls_fail(LOCKSTEP_ERR_INTERNAL, "a fused buffer of %lld bytes is over the threshold",
                        (long long)mark.bytes);
-    if (response->operation == LS_OPERATION_ALLREDUCE)
-        status = run_allreduce(executor, response, count, &mark);
-    else if (response->operation == LS_OPERATION_BROADCAST && response->n == 1)
-        status = run_broadcast(executor, response, &mark);
-    else
-        status =
-            ls_fail(LOCKSTEP_ERR_INTERNAL, "the ranks agreed on an operation %d of %zu tensors",
-                    response->operation, response->n);
-    for (size_t i = 0; i < response->n && status == LOCKSTEP_OK; i++)
-        ls_queue_finish(executor->config.queue, executor->entries[i], mark.number, LOCKSTEP_OK,
-                        NULL);
-    return status;
+    return run_buffer(executor, response, &mark);
 }
 
 /* Agreement is one moment for all responses of the cycle; what follows is their way through the
@@ -250,12 +389,7 @@ record_agreed(LsExecutor *executor, const LsResponseList *responses, int64_t cyc
 lockstep_status
 ls_executor_run(LsExecutor *executor, const LsResponseList *responses, int64_t cycle)
 {
-    const LsPlaneClass *class = executor->config.plane->class;
     lockstep_status status = LOCKSTEP_OK;
-    ls_instrument_name(executor->config.instrument, class->allreduce_text,
-                       &executor->allreduce_name);
-    ls_instrument_name(executor->config.instrument, class->broadcast_text,
-                       &executor->broadcast_name);
     record_agreed(executor, responses, cycle);
     for (size_t i = 0; i < responses->n && status == LOCKSTEP_OK; i++) {
         if (ls_queue_state(executor->config.queue).ended)

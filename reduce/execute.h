@@ -11,6 +11,7 @@
 #include "reduce/message.h"
 #include "reduce/plane.h"
 #include "reduce/queue.h"
+#include "reduce/settings.h"
 #include "reduce/world.h"
 
 typedef struct LsExecutor LsExecutor;
@@ -21,6 +22,8 @@ typedef struct LsExecutorConfig {
     const LsWorld *world;
     LsPlane *plane;
     int64_t fusion_threshold_bytes;
+    LsCompression compression;
+    int topk_permille;
 } LsExecutorConfig;
 
 /* NULL: out of memory. */

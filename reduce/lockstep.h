@@ -128,7 +128,7 @@ LOCKSTEP_API int lockstep_size(const lockstep_context *context);
 LOCKSTEP_API int lockstep_local_rank(const lockstep_context *context);
 LOCKSTEP_API int lockstep_local_size(const lockstep_context *context);
 
-/* One tensor to reduce or broadcast. The buffers belong to the library until the handle is done. */
+/* One tensor to work on. The buffers belong to the library until the handle is done. */
 typedef struct lockstep_tensor {
     size_t size;       /* sizeof(lockstep_tensor) */
     const char *name;  /* the same on every rank; copied */
@@ -154,6 +154,40 @@ LOCKSTEP_API lockstep_status lockstep_allreduce(lockstep_context *context,
 LOCKSTEP_API lockstep_status lockstep_broadcast(lockstep_context *context,
                                                 const lockstep_tensor *tensor, int root,
                                                 lockstep_handle *ret_handle);
+
+/* Several tensors in one call: all of them are submitted, or, with a status below 0, none and all
+ * handles are 0. They begin together, so they are agreed in one cycle where the other ranks submit
+ * them together too. ret_handles: n of them; NULL where each tensor has a callback. */
+LOCKSTEP_API lockstep_status lockstep_allreduce_group(lockstep_context *context,
+                                                      const lockstep_tensor *const *tensors,
+                                                      size_t n, lockstep_op op, lockstep_handle *ret_handles);
+
+/* What an allgather needs beside the tensor. */
+typedef struct lockstep_gather {
+    size_t size;         /* sizeof(lockstep_gather) */
+    int64_t capacity;    /* elements that the tensor's output has room for */
+    int64_t *ret_counts; /* one for each rank: the elements that came from it, when done; or NULL */
+} lockstep_gather;
+
+/* Every rank's input, one behind another in rank order, arrives in every rank's output. Shapes may
+ * differ in their first extent. input may lie in output. Where the output of some rank is too
+ * small, all fail with LOCKSTEP_ERR_ARGUMENT. */
+LOCKSTEP_API lockstep_status lockstep_allgather(lockstep_context *context,
+                                                const lockstep_tensor *tensor,
+                                                const lockstep_gather *gather,
+                                                lockstep_handle *ret_handle);
+
+/* Element-wise reduction of which each rank gets its share of the first dimension (of d rows and N
+ * ranks the first d mod N get one row more). count and shape are the whole input's; output has room
+ * for the rank's rows, lockstep_share() of them, and does not overlap the input. */
+LOCKSTEP_API lockstep_status lockstep_reduce_scatter(lockstep_context *context,
+                                                     const lockstep_tensor *tensor, lockstep_op op,
+                                                     lockstep_handle *ret_handle);
+LOCKSTEP_API int64_t lockstep_share(const lockstep_context *context, int64_t rows, int rank);
+
+/* Done when every rank has called it under this name. */
+LOCKSTEP_API lockstep_status lockstep_barrier(lockstep_context *context, const char *name,
+                                              lockstep_handle *ret_handle);
 
 /* Waits until the handle is done. timeout_ms < 0: without limit; 0: only asks. LOCKSTEP_IN_PROGRESS
  * when the time is over, else the tensor's status; the handle is then gone, and asking again gives

@@ -80,6 +80,8 @@ ls_names_clear(LsNames *names)
     for (size_t i = 0; i < names->n_buckets; i++) {
         for (LsName *name = names->buckets[i], *next; name != NULL; name = next) {
             next = name->next;
+            free(name->residuals[0]);
+            free(name->residuals[1]);
             free(name);
         }
     }

@@ -19,6 +19,10 @@ typedef struct LsName {
     int64_t submissions;
     uint32_t record_name;
     uint32_t hash;
+    /* What compression left out of the last time (reduce/compress.h): of what this rank gave, and
+     * of the part that it sums. Owned; the communication thread's. */
+    float *residuals[2];
+    int64_t residual_counts[2];
     char text[];
 } LsName;
 

@@ -118,10 +118,45 @@ fill_request(LsRequest *request, int rank, const lockstep_tensor *tensor, const 
     return true;
 }
 
+/* A submission between its allocation and its place in the queue, and what is said of it after:
+ * the entry may be done and gone as soon as the lock is. */
+typedef struct Submission {
+    LsEntry *entry;
+    LsRequest request;
+    lockstep_handle handle;
+    uint32_t record_name;
+    int64_t occurrence;
+} Submission;
+
+static bool
+prepare(Submission *submission, int rank, const lockstep_tensor *tensor, const LsWork *work,
+        bool forget)
+{
+    bool flat = tensor->shape == NULL;
+    submission->entry = malloc(sizeof *submission->entry);
+    if (submission->entry == NULL || !fill_request(&submission->request, rank, tensor, work))
+        return false;
+    *submission->entry = (LsEntry){.input = tensor->input,
+                                   .output = tensor->output,
+                                   .count = tensor->count,
+                                   .rows = flat               ? tensor->count
+                                           : tensor->ndim > 0 ? tensor->shape[0]
+                                                              : 1,
+                                   .capacity = work->capacity,
+                                   .ret_counts = work->ret_counts,
+                                   .dtype = tensor->dtype,
+                                   .forget = forget,
+                                   .callback = tensor->callback,
+                                   .user = tensor->user};
+    return true;
+}
+
 /* Under the lock. Takes request and entry on success. */
 static lockstep_status
-insert(LsQueue *queue, LsEntry *entry, LsRequest *request)
+insert(LsQueue *queue, Submission *submission)
 {
+    LsEntry *entry = submission->entry;
+    LsRequest *request = &submission->request;
     if (queue->ended)
         return ls_fail(queue->end_status, "tensor %s: %s", request->name, queue->end_text);
     if (queue->leaving)
@@ -147,49 +182,72 @@ insert(LsQueue *queue, LsEntry *entry, LsRequest *request)
     }
     entry->name->submissions++;
     link_entry(queue, entry);
-    pthread_cond_signal(&queue->work);
+    submission->handle = entry->handle;
+    submission->record_name = entry->record_name;
+    submission->occurrence = entry->occurrence;
     return LOCKSTEP_OK;
 }
 
+/* Under the lock, the last one inserted first. */
+static void
+take_back(LsQueue *queue, Submission *submission)
+{
+    LsEntry *entry = submission->entry;
+    submission->request = queue->waiting.items[--queue->waiting.n];
+    unlink_entry(queue, entry);
+    entry->name->submissions--;
+    ls_handles_remove(&queue->handles, entry->handle);
+}
+
+static lockstep_status
+insert_all(LsQueue *queue, Submission *submissions, size_t n)
+{
+    lockstep_status status = LOCKSTEP_OK;
+    size_t done = 0;
+    pthread_mutex_lock(&queue->lock);
+    while (done < n && status == LOCKSTEP_OK) {
+        status = insert(queue, &submissions[done]);
+        done += status == LOCKSTEP_OK;
+    }
+    while (status != LOCKSTEP_OK && done > 0)
+        take_back(queue, &submissions[--done]);
+    if (status == LOCKSTEP_OK)
+        pthread_cond_signal(&queue->work);
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}
+
 lockstep_status
-ls_queue_submit(LsQueue *queue, const lockstep_tensor *tensor, const LsWork *work,
-                lockstep_handle *ret_handle)
+ls_queue_submit(LsQueue *queue, const lockstep_tensor *const *tensors, size_t n, const LsWork *work,
+                lockstep_handle *ret_handles)
 {
     int64_t now = ls_instrument_now();
-    int64_t bytes = tensor->count * (int64_t)ls_dtype_bytes((uint8_t)tensor->dtype);
-    int64_t code = ls_instrument_code(work->operation, tensor->dtype, work->reduction);
-    LsRequest request = {0};
-    LsEntry *entry = malloc(sizeof *entry);
-    lockstep_status status = LOCKSTEP_ERR_NO_MEMORY;
-    if (entry == NULL || !fill_request(&request, queue->rank, tensor, work)) {
-        ls_fail(status, "tensor %s: out of memory", tensor->name);
-        goto err_free;
+    Submission one = {0}, *submissions = n == 1 ? &one : calloc(n, sizeof one);
+    if (submissions == NULL)
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "%zu tensors: out of memory", n);
+    lockstep_status status = LOCKSTEP_OK;
+    for (size_t i = 0; i < n && status == LOCKSTEP_OK; i++) {
+        if (!prepare(&submissions[i], queue->rank, tensors[i], work, ret_handles == NULL))
+            status = ls_fail(LOCKSTEP_ERR_NO_MEMORY, "tensor %s: out of memory", tensors[i]->name);
     }
-    *entry = (LsEntry){.input = tensor->input,
-                       .output = tensor->output,
-                       .count = tensor->count,
-                       .dtype = tensor->dtype,
-                       .forget = ret_handle == NULL,
-                       .callback = tensor->callback,
-                       .user = tensor->user};
-
-    pthread_mutex_lock(&queue->lock);
-    status = insert(queue, entry, &request);
-    /* The entry may be done and gone as soon as the lock is. */
-    lockstep_handle handle = entry->handle;
-    uint32_t record_name = entry->record_name;
-    int64_t occurrence = entry->occurrence;
-    pthread_mutex_unlock(&queue->lock);
-    if (status != LOCKSTEP_OK)
-        goto err_free;
-    ls_instrument_submit(queue->instrument, record_name, now, occurrence, bytes, code);
-    if (ret_handle != NULL)
-        *ret_handle = handle;
-    return LOCKSTEP_OK;
-
-err_free:
-    ls_request_clear(&request);
-    free(entry);
+    if (status == LOCKSTEP_OK)
+        status = insert_all(queue, submissions, n);
+    for (size_t i = 0; i < n; i++) {
+        const lockstep_tensor *tensor = tensors[i];
+        if (status == LOCKSTEP_OK) {
+            ls_instrument_submit(
+                queue->instrument, submissions[i].record_name, now, submissions[i].occurrence,
+                tensor->count * (int64_t)ls_dtype_bytes((uint8_t)tensor->dtype),
+                ls_instrument_code(work->operation, tensor->dtype, work->reduction));
+        } else {
+            ls_request_clear(&submissions[i].request);
+            free(submissions[i].entry);
+        }
+        if (ret_handles != NULL)
+            ret_handles[i] = status == LOCKSTEP_OK ? submissions[i].handle : 0;
+    }
+    if (submissions != &one)
+        free(submissions);
     return status;
 }
 

@@ -27,6 +27,9 @@ typedef struct LsEntry {
     const void *input;
     void *output;
     int64_t count;
+    int64_t rows;        /* first extent; a scalar has one */
+    int64_t capacity;    /* allgather: of output, elements */
+    int64_t *ret_counts; /* allgather: the caller's, or NULL */
     lockstep_dtype dtype;
     lockstep_handle handle;
     bool forget; /* nobody holds the handle */
@@ -41,6 +44,8 @@ typedef struct LsEntry {
 typedef struct LsWork {
     uint8_t operation, reduction;
     int root;
+    int64_t capacity; /* allgather */
+    int64_t *ret_counts;
 } LsWork;
 
 typedef struct LsQueueState {
@@ -57,8 +62,9 @@ LsQueue *ls_queue_new(int rank, LsInstrument *instrument);
 void ls_queue_free(LsQueue *queue);
 
 /* Any thread: */
-lockstep_status ls_queue_submit(LsQueue *queue, const lockstep_tensor *tensor, const LsWork *work,
-                                lockstep_handle *ret_handle);
+/* n tensors, all or none; ret_handles: n of them, or NULL. */
+lockstep_status ls_queue_submit(LsQueue *queue, const lockstep_tensor *const *tensors, size_t n,
+                                const LsWork *work, lockstep_handle *ret_handles);
 lockstep_status ls_queue_wait(LsQueue *queue, lockstep_handle handle, int timeout_ms);
 /* This rank wants to leave: wakes the communication thread. */
 void ls_queue_leave(LsQueue *queue);

@@ -29,6 +29,13 @@ typedef struct LsSettings {
 } LsSettings;
 
 typedef enum LsCycleStart { LS_CYCLE_EVENT, LS_CYCLE_CLOCK } LsCycleStart;
+typedef enum LsCompression {
+    LS_COMPRESSION_NONE,
+    LS_COMPRESSION_FLOAT16,
+    LS_COMPRESSION_BFLOAT16,
+    LS_COMPRESSION_ONEBIT,
+    LS_COMPRESSION_TOPK,
+} LsCompression;
 typedef enum LsWatcherMethod { LS_WATCHER_AUTO, LS_WATCHER_POLL, LS_WATCHER_OFF } LsWatcherMethod;
 
 const char *ls_setting_name(LsSettingId id);

@@ -56,6 +56,21 @@ def check_loss(folder):
     assert losses[-1] < losses[0] / 4, losses
 
 
+def last_loss(folder, steps, strategy):
+    run = train(folder, '--steps', steps, '--size', 8, '--strategy', strategy, ranks=RANKS)
+    losses = [float(line.split()[-1]) for line in run.stdout.splitlines() if line.startswith('step')]
+    assert run.returncode == 0 and losses, run.stdout + run.stderr
+    return losses[-1]
+
+
+def check_compression(folder):
+    """All come down to less than a hundredth of the first loss (2.23), the coarse ones a little later."""
+    for steps, strategy in ((31, 'none'), (31, 'float16'), (101, 'onebit'),
+                            (81, 'topk;topk_permille=20')):
+        loss = last_loss(folder, steps, f'compression={strategy}')
+        assert loss < 0.022, f'{strategy}: {loss} after {steps} steps'
+
+
 def check_log(folder):
     steps = 5
     run = train(folder, '--compute', 'timed', '--step-ms', 10, '--steps', steps, '--log', 'log.%r',
@@ -95,6 +110,7 @@ def check_death(folder):
 TESTS = [
     ('/train/weights/four-ranks-are-one-with-the-fourfold-batch', check_weights),
     ('/train/loss/falls', check_loss),
+    ('/train/loss/falls-as-far-with-compression', check_compression),
     ('/train/log/holds-every-tensor-of-every-step', check_log),
     ('/train/death/survivors-end-with-their-own-status', check_death),
 ]
