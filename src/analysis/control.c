@@ -50,7 +50,7 @@ static const LsColumn columns[] = {
 typedef struct Sum {
     int64_t cycles, cycle_ns, parse_ns, wait_ns;
     int64_t messages_in, messages_out, bytes_in, bytes_out;
-    bool with_messages;
+    bool with_messages, parse_unknown;
 } Sum;
 
 /* One rank: [0] all that the filters let through, [1] what began within whole steps. */
@@ -93,7 +93,10 @@ add_all(const LsTrace *trace, const LsScope *scope, Sums *sums)
         for (size_t n = select_sums(trace, scope, sums, row->rank, row->start_ns, into); n-- > 0;) {
             into[n]->cycles++;
             into[n]->cycle_ns += row->end_ns - row->start_ns;
-            into[n]->parse_ns += row->parse_ns;
+            if (row->parse_ns != LS_TIME_NONE)
+                into[n]->parse_ns += row->parse_ns;
+            else
+                into[n]->parse_unknown = true;
         }
     }
     for (size_t i = 0; i < n_messages; i++) {
@@ -116,7 +119,8 @@ set_per_step(LsTable *table, const Sum *sum, int64_t steps)
     double n = (double)steps;
 
     ls_table_set_real(table, CYCLES, (double)sum->cycles / n);
-    ls_table_set_int(table, PARSE, ls_stats_mean(sum->parse_ns, steps));
+    if (!sum->parse_unknown)
+        ls_table_set_int(table, PARSE, ls_stats_mean(sum->parse_ns, steps));
     if (!sum->with_messages)
         return;
     ls_table_set_int(table, WAIT, ls_stats_mean(sum->wait_ns, steps));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * merge/run.c: from paths to a trace: list, load, tell ranks, align clocks, tell lives, match
- * collectives, freeze. Each step is a file of this folder; here is their order.
+ * merge/run.c: from paths to a trace: list, load, tell ranks, align clocks, join Horovod's ranks, tell
+ * lives, match collectives, freeze. Each step is a file of this folder; here is their order.
  */
 #include "merge/run.h"
 
 #include "base/error.h"
 #include "merge/align.h"
 #include "merge/files.h"
+#include "merge/horovod.h"
 #include "merge/identity.h"
 #include "merge/leftovers.h"
 #include "merge/loader.h"
@@ -209,7 +210,9 @@ make_trace(Run *run, const char *const *paths, size_t n_paths, LsProgress *progr
     ls_identity_find_ranks(run->processes);
     for (guint i = 0; i < run->processes->len; i++)
         ls_leftovers_check_closed(g_ptr_array_index(run->processes, i));
+    ls_horovod_take_timeline(run->processes);
     align(run);
+    ls_horovod_join(run->processes);
     ls_identity_find_lives(run->processes);
     ls_identity_check_world(run->processes, run->builder);
     if (ls_progress_is_cancelled(progress, error))

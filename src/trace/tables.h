@@ -107,7 +107,8 @@ typedef struct LsCycle {
     uint8_t path;        /* LsCyclePath */
     uint32_t requests, responses;
     int64_t start_ns, end_ns;
-    int64_t drain_ns, exchange_ns, parse_ns, build_ns; /* durations */
+    /* Durations; LS_TIME_NONE where the cycle was seen from outside. */
+    int64_t drain_ns, exchange_ns, parse_ns, build_ns;
 } LsCycle;
 
 /* The background loop slept. */
@@ -118,7 +119,7 @@ typedef struct LsSleep {
 
 typedef struct LsMessage {
     uint32_t rank;
-    uint32_t name;       /* gather, gatherv, bcast, allreduce, send, recv */
+    uint32_t name;       /* gather, gatherv, bcast, allreduce, send, recv; allreduce or: of bits, not AND */
     int64_t cycle;
     int64_t start_ns, end_ns;
     int64_t messages_in, messages_out, bytes_in, bytes_out;
