@@ -9,7 +9,7 @@
 /* One thing that Horovod executed, in the order in which it was done, the same on all ranks: a
  * tensor, or a group that was submitted as one. */
 typedef struct LsDeed {
-    const char *name; /* NULL: not known; of a group what its members' names have in common */
+    const char *name;  /* NULL: not known; of a group what its members' names have in common */
     uint32_t first, n; /* its tensors, in LsDeeds.uses */
     uint8_t operation;
     bool grouped;
@@ -29,8 +29,8 @@ typedef struct LsDeeds {
 
 /* A rank's ranges that have ended, by their end, and the deed that each of them is. */
 typedef struct LsRangeMatch {
-    GArray *ranges; /* LsRange */
-    GArray *deeds;  /* uint32_t, row of deeds or LS_NONE */
+    GArray *ranges;                    /* LsRange */
+    GArray *deeds;                     /* uint32_t, row of deeds or LS_NONE */
     size_t unlike, outside, withdrawn; /* do not fit; beyond what is told; given up for certainty */
 } LsRangeMatch;
 
@@ -86,11 +86,11 @@ void ls_member_find_calls(LsMember *member);
 void ls_member_join_named(const LsJoin *join, LsMember *member);
 void ls_member_join_nameless(const LsJoin *join, LsMember *member);
 
-/* horovod-cycles.c: the process's control from its calls of MPI, as cycles and messages; marks those
- * that are part of it in `taken` (one byte a call). False: none is. */
+/* horovod-cycles.c: the process's control from its calls of MPI, as cycles and messages; marks
+ * those that are part of it in `taken` (one byte a call). False: none is. */
 bool ls_horovod_find_cycles(LsProcess *process, uint8_t *taken);
-/* horovod-paths.c: what each cycle led to, when the process's uses and calls are there. cached: of each of its uses
- * whether the response cache answered for it; NULL where that is not known. */
+/* horovod-paths.c: what each cycle led to, when the process's uses and calls are there. cached: of
+ * each of its uses whether the response cache answered for it; NULL where that is not known. */
 void ls_horovod_settle_cycles(const LsMember *member, const uint8_t *cached);
 /* What is the same on all ranks, or known from the others alone: paths, what a root received. */
 void ls_horovod_settle_rounds(GPtrArray *processes, LsProcess *teller);
