@@ -9,4 +9,5 @@ extern const LsCmd ls_cmd_view;
 extern const LsCmd ls_cmd_report;
 extern const LsCmd ls_cmd_info;
 extern const LsCmd ls_cmd_check;
+extern const LsCmd ls_cmd_settings;
 extern const LsCmd ls_cmd_render; /* where Cairo is */

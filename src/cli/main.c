@@ -14,7 +14,7 @@ static const LsCmd *const commands[] = {
 #if LS_HAVE_DRAW
     &ls_cmd_render,
 #endif
-    &ls_cmd_info,   &ls_cmd_check,
+    &ls_cmd_info,   &ls_cmd_check, &ls_cmd_settings,
 };
 
 static void
