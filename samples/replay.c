@@ -6,7 +6,7 @@
  * each gradient when backward would have it; the sums are real, and checked after the last step. So
  * a strategy of `reduce` meets the tensors of a network that this machine could not train, at any
  * number of ranks. Compute is slept, never spun: more ranks than cores then wait for each other,
- * not for a core. --scale makes times and tensors smaller.
+ * not for a core. --scale-times and --scale-bytes fit it to the machine.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ typedef struct ReplayOptions {
     const char *workload, *run, *strategy;
     int steps, slow_rank;
     int64_t seed;
-    double scale, scale_bytes, jitter, slow_ms;
+    double scale_times, scale_bytes, jitter, slow_ms;
     bool bare;
 } ReplayOptions;
 
@@ -145,9 +145,8 @@ check(const ReplayOptions *options)
 {
     const char *fault = options->workload == NULL ? "--workload FILE is missing"
                         : options->steps < 1      ? "--steps: at least one"
-                        : !(options->scale >= 1)  ? "--scale: 1 or more"
-                        : options->scale_bytes != 0 && !(options->scale_bytes >= 1)
-                            ? "--scale-bytes: 1 or more"
+                        : !(options->scale_times > 0 && options->scale_bytes >= 1)
+                            ? "--scale-times: above 0; --scale-bytes: 1 or more"
                         : options->slow_ms < 0 ? "--slow-ms: not below 0"
                                                : NULL;
     if (fault != NULL)
@@ -158,7 +157,8 @@ check(const ReplayOptions *options)
 static int
 parse(int argc, char **argv, ReplayOptions *ret_options, int *ret_status)
 {
-    ReplayOptions options = {.steps = 20, .slow_rank = -1, .seed = 1, .scale = 1, .jitter = -1};
+    ReplayOptions options = {
+        .steps = 20, .slow_rank = -1, .seed = 1, .scale_times = 1, .scale_bytes = 1, .jitter = -1};
     const OptionProgram program = {
         "replay", "Usage: mpirun -np N replay --workload FILE [options]\n"
                   "Plays a training step's gradient reduction: compute is slept, sums are real.\n"};
@@ -171,8 +171,8 @@ parse(int argc, char **argv, ReplayOptions *ret_options, int *ret_status)
         {"run", OPTION_TEXT, &options.run, "folder to record into ($LOCKSTEP_RUN)"},
         {"bare", OPTION_FLAG, &options.bare,
          "one MPI_Allreduce per tensor in a fixed order, without reduce"},
-        {"scale", OPTION_REAL, &options.scale, "divides times and bytes (1)"},
-        {"scale-bytes", OPTION_REAL, &options.scale_bytes, "divides bytes, in place of --scale"},
+        {"scale-times", OPTION_REAL, &options.scale_times, "divides all times (1)"},
+        {"scale-bytes", OPTION_REAL, &options.scale_bytes, "divides the bytes of each tensor (1)"},
         {"jitter", OPTION_REAL, &options.jitter,
          "each time takes up to this share longer, by chance (the file's)"},
         {"slow-rank", OPTION_INT, &options.slow_rank, "this rank is late in every step"},
@@ -201,8 +201,7 @@ read_workload(Replay *replay)
         fprintf(stderr, "replay: %s: %s\n", options->workload, error);
         return false;
     }
-    workload_scale(replay->workload, options->scale,
-                   options->scale_bytes > 0 ? options->scale_bytes : options->scale);
+    workload_scale(replay->workload, options->scale_times, options->scale_bytes);
     if (options->jitter >= 0)
         replay->workload->jitter = options->jitter;
     return true;
