@@ -52,7 +52,7 @@ add(List *list, LsSeverity severity, int32_t rank, const char *format, ...)
 static bool
 is_rank_shown(const List *list, int32_t number)
 {
-    if (number < 0)
+    if (number < 0 || list->input->rank_shown == NULL) /* also of a rank that has no file */
         return true;
     for (uint32_t r = 0; r < list->n_ranks; r++)
         if (list->ranks[r].rank == number && ls_scope_has_rank(list->scope, r))
@@ -109,6 +109,7 @@ explain_steps(List *list)
     size_t n;
     const LsStep *steps = ls_trace_get_steps(list->input->trace, &n);
     size_t warmup = ls_scope_get_warmup(list->scope), cut = 0;
+    uint32_t missing = ls_trace_count_missing(list->input->trace);
 
     if (n == 0) {
         add(list, LS_NOTE, -1,
@@ -127,7 +128,13 @@ explain_steps(List *list)
             cut);
     if (ls_scope_get_steady(list->scope) == 0)
         add(list, LS_NOTE, -1, "No whole step remains: the time ledger is empty.");
-    if (!ls_activity_has_submissions(list->input->activity))
+    if (missing > 0)
+        add(list, LS_NOTE, -1,
+            "%u of %u ranks are missing, and any of them may have been the last: exposed wait, "
+            "negotiation exposure and slowest_rank_ns are null, and what they would hold is in the "
+            "ledger's negotiation and in the other parts of a tensor's.",
+            missing, ls_trace_get_world(list->input->trace));
+    if (!ls_activity_has_submissions(list->input->activity) && missing == 0)
         add(list, LS_NOTE, -1,
             "Negotiation exposure is null: it needs the submissions of every rank on one clock.");
 }

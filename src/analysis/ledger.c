@@ -57,7 +57,7 @@ measure(const LsActivity *activity, LsActivityKind kind, const LsStep *step)
 
 static void
 add_step(Sum *sum, const LsActivity *activity, const LsIntervals sets[LS_LEDGER_REST],
-         const LsStep *step)
+         const LsStep *step, LsLedgerClass wait_class)
 {
     int64_t rest_ns = step->end_ns - step->start_ns;
 
@@ -66,7 +66,7 @@ add_step(Sum *sum, const LsActivity *activity, const LsIntervals sets[LS_LEDGER_
     for (int k = 0; k < LS_LEDGER_REST; k++) {
         int64_t class_ns = ls_intervals_length_within(&sets[k], step->start_ns, step->end_ns);
 
-        sum->class_ns[k] += class_ns;
+        sum->class_ns[k == LS_LEDGER_EXPOSED_WAIT ? (int)wait_class : k] += class_ns;
         rest_ns -= class_ns;
     }
     sum->class_ns[LS_LEDGER_REST] += rest_ns;
@@ -77,15 +77,17 @@ add_step(Sum *sum, const LsActivity *activity, const LsIntervals sets[LS_LEDGER_
 }
 
 static Sum
-add_rank(const LsAnalysisInput *input, const LsScope *scope, const LsStep *steps, size_t n)
+add_rank(const LsAnalysisInput *input, const LsScope *scope, const LsStep *steps, size_t n,
+         bool wait_known)
 {
+    LsLedgerClass wait_class = wait_known ? LS_LEDGER_EXPOSED_WAIT : LS_LEDGER_NEGOTIATION;
     Sum sum = {0};
     LsIntervals sets[LS_LEDGER_REST];
 
     make_disjoint(input->activity, steps[0].rank, sets);
     for (size_t i = 0; i < n; i++)
         if (ls_scope_is_steady(scope, &steps[i]))
-            add_step(&sum, input->activity, sets, &steps[i]);
+            add_step(&sum, input->activity, sets, &steps[i], wait_class);
     for (int k = 0; k < LS_LEDGER_REST; k++)
         ls_intervals_clear(&sets[k]);
     return sum;
@@ -173,7 +175,7 @@ set_imbalance(LsLedger *ledger, const LsScope *scope, const LsStep *steps, size_
 LsLedger
 ls_ledger_make(const LsAnalysisInput *input, const LsScope *scope)
 {
-    LsLedger ledger = {0};
+    LsLedger ledger = {.wait_known = ls_trace_count_missing(input->trace) == 0};
     size_t n_steps, first = 0;
     const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
 
@@ -186,7 +188,7 @@ ls_ledger_make(const LsAnalysisInput *input, const LsScope *scope)
             next++;
         if (ls_activity_has_compute(input->activity, steps[first].rank) &&
             ls_scope_has_rank(scope, steps[first].rank)) {
-            Sum sum = add_rank(input, scope, &steps[first], next - first);
+            Sum sum = add_rank(input, scope, &steps[first], next - first, ledger.wait_known);
 
             add_to_ledger(&ledger, &sum, steps[first].rank);
         }
@@ -228,6 +230,11 @@ run(const LsAnalysisInput *input)
     if (ledger.n == 0)
         return table;
     for (int k = 0; k < LS_LEDGER_N; k++) {
+        if (k == LS_LEDGER_EXPOSED_WAIT && !ledger.wait_known) {
+            ls_table_add_row(table);
+            ls_table_set_text(table, CLASS, classes[k].name);
+            continue;
+        }
         add_row(table, classes[k].name, ledger.mean_ns[k], ledger.max_ns[k], ledger.step_ns);
         set_count(table, MAX_RANK, ranks[ledger.max_rank[k]].rank, 0);
     }

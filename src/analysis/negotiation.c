@@ -158,7 +158,7 @@ find_loop(LsNegotiations *negotiations)
     }
 }
 
-/* Ranks that submit, and whether all of them are on one clock. */
+/* Ranks that submit, and whether all of them are here and on one clock. */
 static void
 find_submitting(LsNegotiations *negotiations, const LsUse *uses, size_t n_uses, const LsRank *ranks)
 {
@@ -172,7 +172,8 @@ find_submitting(LsNegotiations *negotiations, const LsUse *uses, size_t n_uses, 
         g_hash_table_add(numbers, GINT_TO_POINTER(ranks[uses[i].rank].rank));
     }
     negotiations->n_submitting = g_hash_table_size(numbers);
-    negotiations->aligned = one_clock || negotiations->n_submitting < 2;
+    negotiations->aligned = (one_clock || negotiations->n_submitting < 2) &&
+                            ls_trace_count_missing(negotiations->trace) == 0;
 }
 
 LsNegotiations *

@@ -29,7 +29,7 @@ const LsOccurrence *ls_negotiations_get(const LsNegotiations *negotiations, size
 /* false: submission or agreement of this use was not recorded. */
 bool ls_negotiations_split(const LsNegotiations *negotiations, const LsOccurrence *occurrence,
                            const LsUse *use, LsNegotiation *ret_parts);
-/* Whether ranks share a clock, so that slowest_rank_ns is known and not merely 0. */
+/* Whether all ranks are here and share a clock, so that slowest_rank_ns is known and not merely 0. */
 bool ls_negotiations_is_aligned(const LsNegotiations *negotiations);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LsNegotiations, ls_negotiations_free)

@@ -62,7 +62,6 @@ static const struct Measure {
     {HIDDEN, LS_ACTIVITY_HIDDEN, true},
     {EXPOSED, LS_ACTIVITY_EXPOSED, true},
     {WAITED_FOR, LS_ACTIVITY_WAITED_FOR, true},
-    {EXPOSED_WAIT, LS_ACTIVITY_EXPOSED_WAIT, true},
     {EXPOSED_TRANSFER, LS_ACTIVITY_EXPOSED_TRANSFER, true},
 };
 
@@ -82,7 +81,7 @@ find_busy(const LsActivity *activity, uint32_t rank)
 }
 
 static void
-set_measures(LsTable *table, const LsActivity *activity, const LsStep *step,
+set_measures(LsTable *table, const LsActivity *activity, const LsStep *step, bool is_whole,
              const LsIntervals *busy)
 {
     bool computes = ls_activity_has_compute(activity, step->rank);
@@ -95,6 +94,11 @@ set_measures(LsTable *table, const LsActivity *activity, const LsStep *step,
                                            step->start_ns, step->end_ns));
     if (!computes)
         return;
+    if (is_whole)
+        ls_table_set_int(table, EXPOSED_WAIT,
+                         ls_intervals_length_within(
+                             ls_activity_get(activity, step->rank, LS_ACTIVITY_EXPOSED_WAIT),
+                             step->start_ns, step->end_ns));
     ls_table_set_int(table, IDLE,
                      step->end_ns - step->start_ns -
                          ls_intervals_length_within(busy, step->start_ns, step->end_ns));
@@ -115,6 +119,7 @@ run(const LsAnalysisInput *input)
     const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
     const LsRank *ranks = ls_trace_get_ranks(input->trace, &n_ranks);
     LsIntervals busy = {NULL, 0};
+    bool is_whole = ls_trace_count_missing(input->trace) == 0;
 
     for (size_t i = 0; i < n_steps; i++) {
         const LsStep *step = &steps[i];
@@ -130,7 +135,7 @@ run(const LsAnalysisInput *input)
         set_count(table, RANK, ranks[step->rank].rank, 0);
         ls_table_set_int(table, START, step->start_ns);
         ls_table_set_int(table, STEP_TIME, step->end_ns - step->start_ns);
-        set_measures(table, input->activity, step, &busy);
+        set_measures(table, input->activity, step, is_whole, &busy);
         set_count(table, SAMPLES, step->samples, 1);
         set_count(table, OPERATIONS, step->operations, 1);
         ls_table_set_bool(table, WARMUP, ls_scope_is_warmup(scope, step->number));

@@ -239,6 +239,8 @@ find_negotiation(LsActivity *activity, const LsRank *ranks)
     }
     if (!activity->has_submissions)
         ls_intervals_clear(&all);
+    if (ls_trace_count_missing(activity->trace) > 0)
+        activity->has_submissions = false; /* the set stays: the step waits then, for whatever */
     return all;
 }
 

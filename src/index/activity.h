@@ -53,7 +53,8 @@ const LsIntervals *ls_activity_get(const LsActivity *activity, uint32_t rank, Ls
 const LsArrival *ls_activity_get_arrivals(const LsActivity *activity, uint32_t buffer, size_t *ret_n);
 /* Whether all ranks that took part have been brought onto one clock. */
 bool ls_activity_is_aligned(const LsActivity *activity, uint32_t buffer);
-/* Whether every rank's submissions are known, on one clock: what negotiation exposure needs. */
+/* Whether every rank's submissions are known, on one clock: what negotiation exposure needs. While ranks
+ * are missing its set holds what is waiting for them, too. */
 bool ls_activity_has_submissions(const LsActivity *activity);
 /* The last arrival's index in that array, -1: within the clock uncertainty of the second (a tie), or not
  * all ranks on one clock. */

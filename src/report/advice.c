@@ -95,6 +95,13 @@ judge_input(const LsEvidence *evidence, GString *action, GString *why)
 #define SMALL_BYTES  (1 << 20)
 #define MANY_BUFFERS 8
 
+/* What agreeing costs a step; 0 where it cannot be told from waiting for a rank. */
+static int64_t
+get_agreeing(const LsEvidence *evidence)
+{
+    return evidence->ledger.wait_known ? evidence->ledger.mean_ns[LS_LEDGER_NEGOTIATION] : 0;
+}
+
 static bool
 is_fine_grained(const LsEvidence *evidence)
 {
@@ -112,8 +119,7 @@ judge_small_buffers(const LsEvidence *evidence, GString *action, GString *why)
     g_string_append(action, "fewer, larger buffers (groups, or a higher fusion threshold)");
     g_string_append_printf(why, "%.0f buffers a step of %s in the mean", evidence->buffers_per_step,
                            bytes);
-    return evidence->ledger.mean_ns[LS_LEDGER_EXPOSED_TRANSFER] +
-           evidence->ledger.mean_ns[LS_LEDGER_NEGOTIATION];
+    return evidence->ledger.mean_ns[LS_LEDGER_EXPOSED_TRANSFER] + get_agreeing(evidence);
 }
 
 static int64_t
@@ -138,7 +144,7 @@ judge_sleep(const LsEvidence *evidence, GString *action, GString *why)
         return 0;
     g_string_append(action, "a shorter cycle time, or cycles that start by event");
     g_string_append_printf(why, "the loop sleeps %s while a tensor is ready on all ranks", sleep);
-    return evidence->ledger.mean_ns[LS_LEDGER_NEGOTIATION];
+    return get_agreeing(evidence);
 }
 
 static int64_t
@@ -150,7 +156,7 @@ judge_protocol(const LsEvidence *evidence, GString *action, GString *why)
         return 0;
     g_string_append(action, "a response cache, or a control with fewer messages");
     g_string_append_printf(why, "agreeing takes %s after the last rank is ready", protocol);
-    return evidence->ledger.mean_ns[LS_LEDGER_NEGOTIATION];
+    return get_agreeing(evidence);
 }
 
 static int64_t
@@ -164,10 +170,25 @@ judge_fusion(const LsEvidence *evidence, GString *action, GString *why)
     return fusion_ns;
 }
 
+/* The waits change hands: no one rank is to be cured, their balance is. */
+static int64_t
+judge_uneven(const LsEvidence *evidence, GString *action, GString *why)
+{
+    int64_t wait_ns = evidence->ledger.mean_ns[LS_LEDGER_EXPOSED_WAIT];
+    g_autofree char *text = ls_format_ns(wait_ns);
+
+    if (evidence->worst != NULL || !evidence->ledger.wait_known)
+        return 0;
+    g_string_append(action, "even work over the ranks");
+    g_string_append_printf(why, "%s a step of waiting, now for one rank, now for another", text);
+    return wait_ns;
+}
+
 static const Row rows[] = {
     {"a rank is late, and its input takes longer", 0.01, judge_late_input},
     {"a rank is late, and its compute takes longer", 0.01, judge_late_compute},
     {"a rank is late for another reason", 0.01, judge_late_otherwise},
+    {"ranks are late in turn", 0.03, judge_uneven},
     {"every rank reads input beside compute", 0.05, judge_input},
     {"many small buffers", 0.03, judge_small_buffers},
     {"bytes move while compute is idle", 0.03, judge_transfer},

@@ -65,6 +65,8 @@ get_straggler_cost(const LsEvidence *evidence)
 {
     if (evidence->ledger.n == 0)
         return NAN;
+    if (evidence->worst == NULL && !evidence->ledger.wait_known)
+        return NAN; /* it may be one of the missing */
     if (evidence->worst == NULL || evidence->worst->cost_ns_per_step == LS_TIME_NONE)
         return 0;
     return (double)evidence->worst->cost_ns_per_step;

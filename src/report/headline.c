@@ -74,9 +74,13 @@ append_waited_for(GString *text, const LsLedger *ledger)
     append_ns(text, "The step waits ", ledger->waited_for_ns, "");
     g_string_append_printf(text, " (%.0f %%) for communication: ",
                            get_percent(ledger->waited_for_ns, ledger->step_ns));
-    append_ns(text, "", wait_ns, " waiting for a rank, ");
+    if (ledger->wait_known)
+        append_ns(text, "", wait_ns, " waiting for a rank, ");
     append_ns(text, "", transfer_ns, " moving bytes");
-    if (100 * negotiation_ns > ledger->waited_for_ns)
+    if (!ledger->wait_known)
+        append_ns(text, ", ", negotiation_ns,
+                  " waiting for a rank or agreeing, which only the missing ranks could tell");
+    else if (100 * negotiation_ns > ledger->waited_for_ns)
         append_ns(text, ", ", negotiation_ns, " agreeing");
     g_string_append_c(text, '.');
 }
@@ -311,18 +315,19 @@ add_advice_line(LsHeadline *headline, const LsEvidence *evidence)
     g_autoptr(GArray) advice = ls_advice_find(evidence);
     GString *text = g_string_new(NULL);
 
+    if (evidence->ledger.n > 0 && !evidence->ledger.wait_known)
+        g_string_append(text, "record every rank: for whom these wait is not known without");
     for (size_t i = 0; i < MIN(advice->len, ADVICE_SHOWN); i++) {
         const LsAdvice *row = &g_array_index(advice, LsAdvice, i);
 
-        g_string_append(text, i > 0 ? "; then " : "");
+        g_string_append(text, text->len > 0 ? "; then " : "");
         g_string_append_printf(text, "%s (%s", row->action, row->evidence);
         append_ns(text, "; wins ", row->gain_ns, " a step at most)");
     }
-    if (advice->len > 0)
+    if (text->len > 0)
         g_string_append_c(text, '.');
     else if (evidence->ledger.n > 0)
-        g_string_append(text, "nothing stands out: no cause of waiting is worth a hundredth of the "
-                              "step.");
+        g_string_append(text, "nothing stands out: no one cause of waiting is worth trying.");
     else if (evidence->compute_ranks > 0)
         g_string_append(text, "mark the steps (lockstep-mark.h): gains are told per step.");
     else

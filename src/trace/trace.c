@@ -214,3 +214,15 @@ ls_trace_get_world(const LsTrace *trace)
 {
     return trace->world;
 }
+
+uint32_t
+ls_trace_count_missing(const LsTrace *trace)
+{
+    const LsRank *ranks = (const LsRank *)(void *)trace->ranks->data;
+    g_autoptr(GHashTable) numbers = g_hash_table_new(g_direct_hash, g_direct_equal);
+
+    for (guint i = 0; i < trace->ranks->len; i++)
+        if (ranks[i].rank >= 0)
+            g_hash_table_add(numbers, GINT_TO_POINTER(ranks[i].rank));
+    return trace->world - MIN(trace->world, g_hash_table_size(numbers));
+}

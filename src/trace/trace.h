@@ -50,5 +50,7 @@ const LsFinding *ls_trace_get_findings(const LsTrace *trace, size_t *ret_n);
 const char *ls_trace_get_rank_label(const LsTrace *trace, uint32_t rank);
 /* Ranks the job had, as far as any file says. */
 uint32_t ls_trace_get_world(const LsTrace *trace);
+/* Ranks of the job of which nothing is known: whoever was last may be one of them. */
+uint32_t ls_trace_count_missing(const LsTrace *trace);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LsTrace, ls_trace_unref)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,35 @@ def output_goes_to_a_file(run):
     assert status != 0 and 'cannot be written' in err
 
 
+def a_missing_rank_is_missed(run):
+    """The file of the slow one is lost: nobody else is accused, and no figure holds its place."""
+    absent = 2
+    part = pathlib.Path(run).parent / 'part'
+    shutil.copytree(run, part)
+    next(part.glob(f'rank-{absent:05d}.*')).unlink()
+    found = json.loads(report(part, '--format', 'json')[1])
+    rows = found['tables']
+    assert any(row['severity'] == 'warning' and row['rank'] == absent and 'has no file' in row['text']
+               for row in rows['findings']), rows['findings']
+    assert all(row['exposed_wait_ns'] is None and row['negotiation_exposure_ns'] is None and
+               row['waited_for_ns'] is not None for row in rows['steps'])
+    assert all(row['slowest_rank_ns'] is None and row['most_often_last_rank'] is None and
+               row['spread_ns'] is None for row in rows['tensors'])
+    assert all(row['negotiation_ns'] == row['gate_ns'] + row['behind_ns'] + row['sleep_ns'] +
+               row['protocol_ns'] for row in rows['tensors'])
+    assert not rows['stragglers']
+    ledger = {row['class']: row['mean_ns'] for row in rows['ledger']}
+    whole = {row['class']: row['mean_ns'] for row in
+             json.loads(report(run, '--rank', '0,1,3', '--format', 'json')[1])['tables']['ledger']}
+    waits = ('exposed wait', 'exposed transfer', 'negotiation')
+    assert ledger['exposed wait'] is None and whole['exposed wait'] > 5e6, (ledger, whole)
+    assert abs(sum(ledger[name] or 0 for name in waits) - sum(whole[name] for name in waits)) < 1e5
+    words = report(part)[1].split('\n\n')[0]
+    for claim in ('once all ranks', 'submitted last', 'response cache', 'agreeing takes', '0 ns waiting'):
+        assert claim not in words, words
+    assert report(part, '--fail-if', 'straggler_cost_ns>1000000000')[0] == 1
+
+
 def damage_is_strict(run):
     path = sorted(pathlib.Path(run).glob('*.lks'))[0]
     data = bytearray(path.read_bytes())
@@ -82,12 +112,12 @@ def damage_is_strict(run):
 
 TESTS = [tables_are_chosen, all_tables_without_choice, csv_and_json_agree, filters_choose_ranks_and_steps,
          unknown_names_are_usage_errors, gates_decide_the_status, what_cannot_be_read_is_three,
-         output_goes_to_a_file, damage_is_strict]
+         output_goes_to_a_file, a_missing_rank_is_missed, damage_is_strict]
 
 print(f'1..{len(TESTS)}')
 with tempfile.TemporaryDirectory() as folder:
     run = pathlib.Path(folder) / 'run'
-    subprocess.run([SYNTH, '--steps', '6', '-o', run], check=True)
+    subprocess.run([SYNTH, '--steps', '6', '--late', '2:8', '-o', run], check=True)
     for number, test in enumerate(TESTS, 1):
         try:
             test(run)
