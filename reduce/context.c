@@ -14,6 +14,7 @@
 #include "reduce/failure.h"
 #include "reduce/graph.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,21 +251,35 @@ join_ranks(lockstep_context *context, const lockstep_options *options)
     return ls_agree(context->transport, status);
 }
 
+/* A program built against an older header hands in a shorter struct: what it does not know keeps
+ * its default. Of a longer one, what we do not know is not read. */
+#define OPTIONS_FIRST_SIZE offsetof(lockstep_options, graph)
+
+static bool
+read_options(const lockstep_options *given, lockstep_options *ret_known)
+{
+    lockstep_options_init(ret_known);
+    if (given == NULL)
+        return true;
+    if (given->size < OPTIONS_FIRST_SIZE)
+        return false;
+    memcpy(ret_known, given, given->size < sizeof *ret_known ? given->size : sizeof *ret_known);
+    return true;
+}
+
 LOCKSTEP_API lockstep_status
 lockstep_init(const lockstep_options *options, lockstep_context **ret_context)
 {
-    lockstep_options defaults;
-    lockstep_options_init(&defaults);
+    lockstep_options known;
     if (ret_context == NULL)
         return ls_fail(LOCKSTEP_ERR_ARGUMENT, "lockstep_init: ret_context is NULL");
     *ret_context = NULL;
-    if (options != NULL && options->size < sizeof defaults)
+    if (!read_options(options, &known))
         return ls_fail(LOCKSTEP_ERR_ARGUMENT,
-                       "lockstep_init: options->size is %zu, which is less than the %zu of "
-                       "lockstep_options",
-                       options->size, sizeof defaults);
-    if (options == NULL)
-        options = &defaults;
+                       "lockstep_init: options->size is %zu, which is less than the %zu that "
+                       "lockstep_options had at first",
+                       options->size, OPTIONS_FIRST_SIZE);
+    options = &known;
     lockstep_context *context = calloc(1, sizeof *context);
     if (context == NULL)
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");

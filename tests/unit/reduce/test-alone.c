@@ -165,6 +165,35 @@ test_broadcast(void)
     g_assert_cmpint(lockstep_shutdown(context), ==, LOCKSTEP_OK);
 }
 
+/* Options grow at their end: a program built before `graph` was there goes on working, and one
+ * built after what comes next does too. */
+static void
+test_older_and_newer_options(void)
+{
+    struct {
+        lockstep_options known;
+        char unknown[64];
+    } newer;
+    lockstep_context *context = NULL;
+
+    memset(&newer, 0x5a, sizeof newer);
+    lockstep_options_init(&newer.known);
+    newer.known.alone = 1;
+    newer.known.size = offsetof(lockstep_options, graph);
+    newer.known.graph = (const struct lockstep_graph *)(uintptr_t)1; /* must not be looked at */
+    g_assert_cmpint(lockstep_init(&newer.known, &context), ==, LOCKSTEP_OK);
+    g_assert_cmpint(lockstep_shutdown(context), ==, LOCKSTEP_OK);
+
+    newer.known.graph = NULL;
+    newer.known.size = sizeof newer;
+    g_assert_cmpint(lockstep_init(&newer.known, &context), ==, LOCKSTEP_OK);
+    g_assert_cmpint(lockstep_shutdown(context), ==, LOCKSTEP_OK);
+
+    newer.known.size = sizeof(size_t);
+    g_assert_cmpint(lockstep_init(&newer.known, &context), ==, LOCKSTEP_ERR_ARGUMENT);
+    g_assert_null(context);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -176,5 +205,6 @@ main(int argc, char **argv)
     g_test_add_func("/reduce/alone/threads", test_threads);
     g_test_add_func("/reduce/alone/abandoned", test_abandoned);
     g_test_add_func("/reduce/alone/broadcast", test_broadcast);
+    g_test_add_func("/reduce/alone/older-and-newer-options", test_older_and_newer_options);
     return g_test_run();
 }
