@@ -10,8 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,14 +21,27 @@
 
 LS_BIND_OLD(dlopen);
 
+/* This program's own path; a root tree without /proc tells it by the word it was started with. */
+static bool
+find_self(char ret_path[LS_AREA_PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", ret_path, LS_AREA_PATH_MAX - 1);
+    if (length > 0) {
+        ret_path[length] = '\0';
+        return true;
+    }
+    char *real = realpath((const char *)(uintptr_t)getauxval(AT_EXECFN), NULL);
+    bool fits = real != NULL && strlen(real) < LS_AREA_PATH_MAX;
+    if (fits)
+        memcpy(ret_path, real, strlen(real) + 1);
+    free(real);
+    return fits;
+}
+
 bool
 ls_record_find_own_folder(char ret_folder[LS_AREA_PATH_MAX])
 {
-    ssize_t length = readlink("/proc/self/exe", ret_folder, LS_AREA_PATH_MAX - 1);
-    if (length <= 0)
-        return false;
-    ret_folder[length] = '\0';
-    char *slash = strrchr(ret_folder, '/');
+    char *slash = find_self(ret_folder) ? strrchr(ret_folder, '/') : NULL;
     if (slash != NULL)
         *slash = '\0';
     return slash != NULL;
@@ -46,7 +61,7 @@ ls_record_find_library(char ret_path[LS_AREA_PATH_MAX], const char *name)
         char *real = realpath(path, NULL);
         bool fits = real != NULL && strlen(real) < LS_AREA_PATH_MAX;
         if (fits)
-            strcpy(ret_path, real);
+            memcpy(ret_path, real, strlen(real) + 1);
         free(real);
         if (fits)
             return true;
@@ -58,13 +73,14 @@ ls_record_find_library(char ret_path[LS_AREA_PATH_MAX], const char *name)
 static void
 start_with(const char *library, int out)
 {
+    char self[LS_AREA_PATH_MAX];
     int nothing = open("/dev/null", O_RDWR);
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
     unsetenv("LOCKSTEP_RUN");
-    if (setenv("LD_PRELOAD", library, 1) == 0)
-        execl("/proc/self/exe", "lockstep-record", LS_RECORD_LOADS, (char *)NULL);
+    if (find_self(self) && setenv("LD_PRELOAD", library, 1) == 0)
+        execl(self, "lockstep-record", LS_RECORD_LOADS, (char *)NULL);
     _exit(127);
 }
 
