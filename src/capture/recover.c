@@ -18,8 +18,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/clock.h"
 #include "capture/leftover.h"
+#include "capture/process.h"
 #include "capture/pump.h"
+#include "capture/settings.h"
 #include "capture/writer.h"
 
 /* -- For readers -- */
@@ -192,6 +195,40 @@ sweep(const LsCandidate *candidate)
         unlink(candidate->path);
 }
 
+/* "lockstep-INODE-PID.START-N.rings" */
+static bool
+parse_name(const char *name, int64_t *ret_pid, int64_t *ret_start_ticks)
+{
+    char text[LS_AREA_NAME_MAX];
+    snprintf(text, sizeof text, "%.200s", name + strlen(LS_AREA_PREFIX));
+    char *pid = strchr(text, '-');
+    char *start = pid == NULL ? NULL : strchr(pid, '.');
+    char *end = start == NULL ? NULL : strchr(start, '-');
+    if (end == NULL)
+        return false;
+    *start = *end = '\0';
+    return ls_parse_number(pid + 1, ret_pid) && ls_parse_number(start + 1, ret_start_ticks);
+}
+
+/* Killed between making the file and writing its header: there is nothing in it, and nobody else
+ * would ever take it away. Its name says whose it was; in another pid namespace one may be at it
+ * this moment, so it has to be a second old. */
+static void
+sweep_unborn(const LsCandidate *candidate, const char *name)
+{
+    struct statx file;
+    LsClockReading now;
+    int64_t pid, start_ticks;
+    ls_clock_pair(&now);
+    if (candidate->fd < 0 || candidate->head.magic != 0 || !parse_name(name, &pid, &start_ticks) ||
+        !ls_process_has_ended((uint32_t)pid, (uint64_t)start_ticks, ls_process_namespace()) ||
+        statx(candidate->fd, "", AT_EMPTY_PATH, STATX_MTIME, &file) != 0 ||
+        now.realtime_ns - file.stx_mtime.tv_sec * INT64_C(1000000000) < 2 * INT64_C(1000000000))
+        return;
+    if (claim(candidate))
+        unlink(candidate->path);
+}
+
 LsStatus
 ls_recover_folder(const char *folder, const char *except)
 {
@@ -208,8 +245,9 @@ ls_recover_folder(const char *folder, const char *except)
         LsCandidate candidate;
         if (!ls_leftover_is_name(entry->d_name))
             continue;
-        if (ls_leftover_open(&candidate, dir_path, entry->d_name, O_RDWR) &&
-            (except == NULL || strcmp(candidate.path, except) != 0)) {
+        if (!ls_leftover_open(&candidate, dir_path, entry->d_name, O_RDWR)) {
+            sweep_unborn(&candidate, entry->d_name);
+        } else if (except == NULL || strcmp(candidate.path, except) != 0) {
             if (!ls_leftover_is_of(&candidate.head, &identity)) {
                 sweep(&candidate);
             } else if (ls_leftover_find_owner(&candidate.head, except != NULL) == LS_OWNER_ENDED &&
