@@ -1,55 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pyramid over a lane: leaves of 16 spans, four nodes to the node above. A node knows where its
- * spans end, how long they are together, the longest of them and their strongest category. A column
- * of pixels is summed by taking the largest nodes that lie in it: a lane of millions of spans costs
- * a few thousand nodes per frame. Leaf 16 and fan-out 4 were measured against 64 and 16, which left
- * a hole of 46 ms at some 80 spans per pixel.
+ * A pyramid over a lane: leaves of 8 spans, four nodes to the node above. A node knows where its
+ * spans begin, how long they are together, the longest of them and their strongest category. A
+ * column of pixels is summed by taking nodes that lie in it: a lane of millions of spans costs a
+ * few thousand nodes per frame. Leaf 8 and fan-out 4 were measured: leaves of 64 under a fan-out of
+ * 16 left a hole of 46 ms at some 80 spans per pixel, leaves of 16 one of 16 ms at some 30.
  */
-#include "index/busy.h"
+#include "index/busy-private.h"
 
-enum { LEAF = 16, LEAF_SHIFT = 4, FAN_SHIFT = 2, MAX_LEVELS = 16 };
+enum { LEAF_SHIFT = LS_BUSY_LEAF_SHIFT, LEAF = 1 << LEAF_SHIFT, FAN_SHIFT = LS_BUSY_FAN_SHIFT };
 
-typedef struct Node {
-    int64_t start_ns, end_ns, busy_ns;
-    uint32_t longest_ns; /* UINT32_MAX: that long or longer */
-    uint8_t category;
-} Node;
-
-_Static_assert(sizeof(Node) == 32, "two nodes share a cache line");
-
-struct LsBusy {
-    const int64_t *start_ns, *end_ns;
-    size_t stride; /* of both, in int64 */
-    const uint8_t *category;
-    size_t n;
-    int n_levels;
-    Node *levels[MAX_LEVELS];
-};
-
-int64_t
-ls_busy_get_start(const LsBusy *busy, size_t span)
-{
-    return busy->start_ns[span * busy->stride];
-}
-
-int64_t
-ls_busy_get_end(const LsBusy *busy, size_t span)
-{
-    return busy->end_ns[span * busy->stride];
-}
-
-uint8_t
-ls_busy_get_category(const LsBusy *busy, size_t span)
-{
-    return busy->category ? busy->category[span] : 0;
-}
-
-size_t
-ls_busy_get_n(const LsBusy *busy)
-{
-    return busy->n;
-}
+typedef LsBusyNode Node;
 
 static void
 add_time(LsBusySum *sum, uint8_t category, int64_t ns)
@@ -78,10 +39,9 @@ ls_busy_sum_get_strongest(const LsBusySum *sum)
 static Node
 make_leaf(const LsBusy *busy, size_t first)
 {
-    size_t last = MIN(first + LEAF, busy->n);
+    size_t last = MIN(first + LEAF, busy->spans.n);
     LsBusySum sum = {0};
-    Node node = {.start_ns = ls_busy_get_start(busy, first),
-                 .end_ns = ls_busy_get_end(busy, last - 1)};
+    Node node = {.start_ns = ls_busy_get_start(busy, first)};
     for (size_t i = first; i < last; i++) {
         int64_t ns = ls_busy_get_end(busy, i) - ls_busy_get_start(busy, i);
         node.longest_ns = (uint32_t)MAX(node.longest_ns, MIN(ns, UINT32_MAX));
@@ -89,6 +49,7 @@ make_leaf(const LsBusy *busy, size_t first)
     }
     node.busy_ns = sum.busy_ns;
     node.category = ls_busy_sum_get_strongest(&sum);
+    node.mixed |= (sum.used & (sum.used - 1)) != 0;
     return node;
 }
 
@@ -96,34 +57,39 @@ static Node
 join_nodes(const Node *below, size_t n)
 {
     LsBusySum sum = {0};
-    Node node = {.start_ns = below[0].start_ns, .end_ns = below[n - 1].end_ns};
+    Node node = {.start_ns = below[0].start_ns};
     for (size_t i = 0; i < n; i++) {
         node.longest_ns = MAX(node.longest_ns, below[i].longest_ns);
         add_time(&sum, below[i].category, below[i].busy_ns);
+        node.mixed |= below[i].mixed;
     }
     node.busy_ns = sum.busy_ns;
     node.category = ls_busy_sum_get_strongest(&sum);
+    node.mixed |= (sum.used & (sum.used - 1)) != 0;
     return node;
 }
 
 static void
 build(LsBusy *busy)
 {
-    size_t n = (busy->n + LEAF - 1) >> LEAF_SHIFT;
+    size_t n = (busy->spans.n + LEAF - 1) >> LEAF_SHIFT;
     if (n == 0)
         return;
-    busy->levels[0] = g_new(Node, n);
+    Node end = {.start_ns = ls_busy_get_end(busy, busy->spans.n - 1), .longest_ns = UINT32_MAX};
+    busy->levels[0] = g_new(Node, n + 1);
     for (size_t i = 0; i < n; i++)
         busy->levels[0][i] = make_leaf(busy, i << LEAF_SHIFT);
+    busy->levels[0][n] = end;
     busy->n_levels = 1;
-    while (n > 1 && busy->n_levels < MAX_LEVELS) {
+    while (n > 1 && busy->n_levels < LS_BUSY_MAX_LEVELS) {
         const Node *below = busy->levels[busy->n_levels - 1];
         size_t n_above = (n + (1 << FAN_SHIFT) - 1) >> FAN_SHIFT;
-        Node *above = g_new(Node, n_above);
+        Node *above = g_new(Node, n_above + 1);
         for (size_t i = 0; i < n_above; i++) {
             size_t first = i << FAN_SHIFT;
             above[i] = join_nodes(below + first, MIN((size_t)1 << FAN_SHIFT, n - first));
         }
+        above[n_above] = end;
         busy->levels[busy->n_levels++] = above;
         n = n_above;
     }
@@ -133,11 +99,11 @@ LsBusy *
 ls_busy_new(const LsSpans *spans, const uint8_t *category)
 {
     LsBusy *busy = g_new0(LsBusy, 1);
-    busy->start_ns = spans->start_ns;
-    busy->end_ns = spans->end_ns;
-    busy->stride = 1;
-    busy->category = category;
-    busy->n = spans->n;
+    busy->spans.start_ns = spans->start_ns;
+    busy->spans.end_ns = spans->end_ns;
+    busy->spans.stride = 1;
+    busy->spans.category = category;
+    busy->spans.n = spans->n;
     build(busy);
     return busy;
 }
@@ -147,11 +113,11 @@ ls_busy_new_of_intervals(const LsIntervals *set)
 {
     LsBusy *busy = g_new0(LsBusy, 1);
     if (set && set->n > 0) {
-        busy->start_ns = &set->items[0].start_ns;
-        busy->end_ns = &set->items[0].end_ns;
-        busy->n = set->n;
+        busy->spans.start_ns = &set->items[0].start_ns;
+        busy->spans.end_ns = &set->items[0].end_ns;
+        busy->spans.n = set->n;
     }
-    busy->stride = sizeof(LsInterval) / sizeof(int64_t);
+    busy->spans.stride = sizeof(LsInterval) / sizeof(int64_t);
     build(busy);
     return busy;
 }
@@ -169,7 +135,7 @@ ls_busy_free(LsBusy *busy)
 size_t
 ls_busy_find(const LsBusy *busy, int64_t time_ns)
 {
-    size_t low = 0, high = busy->n;
+    size_t low = 0, high = busy->spans.n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (ls_busy_get_end(busy, middle) <= time_ns)
@@ -180,22 +146,26 @@ ls_busy_find(const LsBusy *busy, int64_t time_ns)
     return low;
 }
 
+/* Ends by limit_ns; or by clip_ns, if it is not wider than close_ns. */
 static bool
-is_short(const Node *node, int64_t long_ns)
+is_within(const Node *node, int64_t limit_ns, int64_t clip_ns, int64_t close_ns)
 {
-    return node->longest_ns < long_ns && node->longest_ns < UINT32_MAX;
+    int64_t end_ns = node[1].start_ns;
+    return end_ns <= limit_ns || (end_ns <= clip_ns && end_ns - node->start_ns <= close_ns);
 }
 
-/* The highest node over a leaf that begins with `span`, ends by limit_ns and holds no long span. */
+/* The highest node that begins with `span`, lies within the column and holds no long span. */
 static const Node *
-climb(const LsBusy *busy, size_t span, int64_t limit_ns, int64_t long_ns, int *ret_shift)
+climb(const LsBusy *busy, size_t span, int64_t until_ns, int64_t clip_ns, int64_t long_ns,
+      int *ret_shift)
 {
     const Node *found = NULL;
-    for (int level = 1; level < busy->n_levels; level++) {
-        int shift = LEAF_SHIFT + level * FAN_SHIFT;
+    int64_t limit_ns = MIN(until_ns, clip_ns), close_ns = long_ns < INT64_MAX ? long_ns / 2 : -1;
+    for (int level = 0; level < busy->n_levels; level++) {
+        int shift = ls_busy_get_shift(level);
         const Node *node = &busy->levels[level][span >> shift];
-        if ((span & (((size_t)1 << shift) - 1)) || node->end_ns > limit_ns ||
-            !is_short(node, long_ns))
+        if ((span & (((size_t)1 << shift) - 1)) || node->start_ns >= until_ns ||
+            !is_within(node, limit_ns, clip_ns, close_ns) || !ls_busy_is_short(node, long_ns))
             break;
         found = node;
         *ret_shift = shift;
@@ -203,27 +173,14 @@ climb(const LsBusy *busy, size_t span, int64_t limit_ns, int64_t long_ns, int *r
     return found;
 }
 
-bool
-ls_busy_is_long(const LsBusy *busy, size_t span, int64_t long_ns, int64_t *ret_start_ns)
-{
-    if ((span & (LEAF - 1)) == 0) {
-        const Node *leaf = &busy->levels[0][span >> LEAF_SHIFT];
-        *ret_start_ns = leaf->start_ns;
-        if (is_short(leaf, long_ns))
-            return false;
-    }
-    *ret_start_ns = ls_busy_get_start(busy, span);
-    return ls_busy_get_end(busy, span) - *ret_start_ns >= long_ns;
-}
-
 /* Adds single spans up to the next leaf. Runs of one category are added up in a register. */
 static size_t
 sum_spans(const LsBusy *busy, size_t from, size_t to, int64_t until_ns, int64_t clip_ns,
           int64_t long_ns, LsBusySum *sum)
 {
-    const int64_t *starts = busy->start_ns, *ends = busy->end_ns;
-    const uint8_t *categories = busy->category;
-    size_t stride = busy->stride, i = from;
+    const int64_t *starts = busy->spans.start_ns, *ends = busy->spans.end_ns;
+    const uint8_t *categories = busy->spans.category;
+    size_t stride = busy->spans.stride, i = from;
     uint8_t category = categories && from < to ? categories[from] : 0;
     int64_t run_ns = 0;
     for (; i < to; i++) {
@@ -243,40 +200,19 @@ sum_spans(const LsBusy *busy, size_t from, size_t to, int64_t until_ns, int64_t 
     return i;
 }
 
-/* Adds whole nodes from a leaf's first span on: those that end by until_ns, and the leaf that ends
- * after it if it is close. */
+/* Adds whole nodes from a leaf's first span on. */
 static size_t
 sum_nodes(const LsBusy *busy, size_t from, int64_t until_ns, int64_t clip_ns, int64_t long_ns,
           LsBusySum *sum)
 {
-    const Node *leaves = busy->levels[0];
-    int64_t limit_ns = MIN(until_ns, clip_ns), close_ns = long_ns < INT64_MAX ? long_ns / 2 : -1;
-    uint8_t category = leaves[from >> LEAF_SHIFT].category;
-    int64_t run_ns = 0;
     size_t i = from;
-    while (i < busy->n) {
-        const Node *node = &leaves[i >> LEAF_SHIFT];
-        int shift = LEAF_SHIFT;
-        if (node->start_ns >= until_ns || !is_short(node, long_ns))
-            break;
-        if (node->end_ns > limit_ns &&
-            (node->end_ns > clip_ns || node->end_ns - node->start_ns > close_ns))
-            break;
-        if ((i & ((LEAF << FAN_SHIFT) - 1)) == 0) {
-            const Node *higher = climb(busy, i, limit_ns, long_ns, &shift);
-            node = higher ? higher : node;
-        }
-        if (node->category != category) {
-            add_time(sum, category, run_ns);
-            category = node->category;
-            run_ns = 0;
-        }
-        run_ns += node->busy_ns;
+    const Node *node;
+    int shift = 0;
+    while (i < busy->spans.n && (node = climb(busy, i, until_ns, clip_ns, long_ns, &shift))) {
+        add_time(sum, node->category, node->busy_ns);
         i += (size_t)1 << shift;
     }
-    i = MIN(i, busy->n);
-    if (i > from)
-        add_time(sum, category, run_ns);
+    i = MIN(i, busy->spans.n);
     sum->n += i - from;
     return i;
 }
@@ -286,14 +222,14 @@ ls_busy_sum(const LsBusy *busy, size_t from, int64_t until_ns, int64_t clip_ns, 
             LsBusySum *sum)
 {
     size_t i = from;
-    while (i < busy->n) {
+    while (i < busy->spans.n) {
         if ((i & (LEAF - 1)) == 0)
             i = sum_nodes(busy, i, until_ns, clip_ns, long_ns, sum);
         /* The leaf knows where the next span begins: the span itself is seldom in the cache. */
-        if (i >= busy->n ||
+        if (i >= busy->spans.n ||
             ((i & (LEAF - 1)) == 0 && busy->levels[0][i >> LEAF_SHIFT].start_ns >= until_ns))
             break;
-        size_t boundary = MIN((i | (LEAF - 1)) + 1, busy->n);
+        size_t boundary = MIN((i | (LEAF - 1)) + 1, busy->spans.n);
         i = sum_spans(busy, i, boundary, until_ns, clip_ns, long_ns, sum);
         if (i < boundary)
             break;
@@ -306,7 +242,7 @@ ls_busy_get_within(const LsBusy *busy, int64_t start_ns, int64_t end_ns)
 {
     LsBusySum sum = {0};
     size_t first = ls_busy_find(busy, start_ns);
-    if (first >= busy->n || end_ns <= start_ns)
+    if (first >= busy->spans.n || end_ns <= start_ns)
         return 0;
     int64_t before = MAX(start_ns - ls_busy_get_start(busy, first), 0);
     ls_busy_sum(busy, first, end_ns, end_ns, INT64_MAX, &sum);

@@ -44,11 +44,14 @@ ls_scale_get_time(const LsScale *scale, int32_t x)
 }
 
 void
-ls_scale_set_edges(LsScale *scale, GArray *edges)
+ls_scale_set_edges(LsScale *scale, GArray *edges, GArray *columns)
 {
+    g_array_set_size(columns, (guint)scale->width);
+    scale->columns = (LsBusyColumn *)(void *)columns->data;
     g_array_set_size(edges, (guint)scale->width + 1);
-    for (int32_t x = 0; x <= scale->width; x++)
+    for (int32_t x = 0; x < scale->width; x++)
         g_array_index(edges, int64_t, x) = ls_scale_get_time(scale, x);
+    g_array_index(edges, int64_t, scale->width) = scale->end_ns;
     scale->edges = (const int64_t *)(void *)edges->data;
 }
 
@@ -72,11 +75,11 @@ ls_fold_make_item(const LsScale *scale, int64_t start_ns, int64_t end_ns, LsItem
     return true;
 }
 
+/* In steps, 1 to SHARE_STEPS: of `steps_per_ns` in a pixel. */
 static uint8_t
-get_share(const LsScale *scale, int64_t busy_ns)
+get_share(double steps_per_ns, int64_t busy_ns)
 {
-    double steps = (double)busy_ns * scale->px_per_ns * SHARE_STEPS;
-    int step = steps >= SHARE_STEPS ? SHARE_STEPS : (int)steps + 1;
+    int step = (int)((double)busy_ns * steps_per_ns) + 1;
     return (uint8_t)(MIN(step, SHARE_STEPS) * 255 / SHARE_STEPS);
 }
 
@@ -85,116 +88,109 @@ typedef struct Folder {
     const LsBusy *busy;
     LsItem *items; /* of this lane; there is room for one a column */
     size_t n;
-    int32_t next;  /* the first column not yet taken */
-    LsBusySum sum; /* of a column; all 0 between columns */
+    int32_t next; /* the first column not yet taken */
 } Folder;
 
 /* What finds no column of its own (rounding) goes to the item before. */
-static bool
+static void
 add_to_last(Folder *folder, size_t n, int64_t busy_ns)
 {
     if (folder->n == 0)
-        return false;
+        return;
     LsItem *last = &folder->items[folder->n - 1];
     last->count += (uint32_t)n;
     last->busy_ns += busy_ns;
-    return true;
 }
 
+/* Made where it stays: a copy of what was just written by parts waits for them. */
 static void
-add_span(Folder *folder, size_t span, int64_t start_ns, int64_t end_ns)
+add_span(Folder *folder, size_t span)
 {
-    LsItem item;
-    if (!ls_fold_make_item(folder->scale, start_ns, end_ns, &item))
+    LsItem *item = &folder->items[folder->n];
+    if (!ls_fold_make_item(folder->scale, ls_busy_get_start(folder->busy, span),
+                           ls_busy_get_end(folder->busy, span), item))
         return;
-    item.x0 = (uint16_t)MAX(item.x0, folder->next);
-    if (item.x1 <= item.x0) {
-        add_to_last(folder, 1, item.busy_ns);
+    if (item->x1 <= folder->next) {
+        add_to_last(folder, 1, item->busy_ns);
         return;
     }
-    item.ref = (uint32_t)span;
-    item.role = ls_busy_get_category(folder->busy, span);
-    folder->items[folder->n++] = item;
-    folder->next = item.x1;
+    item->x0 = (uint16_t)MAX(item->x0, folder->next);
+    item->ref = (uint32_t)span;
+    item->role = ls_busy_get_category(folder->busy, span);
+    folder->next = item->x1;
+    folder->n++;
 }
 
+/* Columns as items: like ones side by side are one. */
 static void
-add_column(Folder *folder, int32_t x, size_t span, const LsBusySum *sum)
+add_columns(Folder *folder, const LsBusyColumn *columns, size_t n)
 {
-    if (x >= folder->scale->width) {
-        add_to_last(folder, sum->n, sum->busy_ns);
-        return;
+    LsItem none = {0}, *items = folder->items + folder->n;
+    LsItem *last = &none;
+    double steps_per_ns = folder->scale->px_per_ns * SHARE_STEPS;
+    for (size_t i = 0; i < n; i++) {
+        const LsBusyColumn *c = &columns[i];
+        uint8_t share = get_share(steps_per_ns, c->busy_ns);
+        if (last->x1 == c->x && last->share == share && last->role == c->category &&
+            (last->flags & LS_ITEM_FOLDED)) {
+            last->x1++;
+            last->count += (uint32_t)c->n;
+            last->busy_ns += c->busy_ns;
+            continue;
+        }
+        last = items++;
+        *last = (LsItem){
+            .x0 = (uint16_t)c->x,
+            .x1 = (uint16_t)(c->x + 1),
+            .ref = (uint32_t)c->first,
+            .count = (uint32_t)c->n,
+            .busy_ns = c->busy_ns,
+            .role = c->category,
+            .share = share,
+            .flags = c->n > 1 || share < 255 ? LS_ITEM_FOLDED : 0,
+        };
     }
-    uint8_t role = ls_busy_sum_get_strongest(sum);
-    uint8_t share = get_share(folder->scale, sum->busy_ns);
-    LsItem *last = folder->n > 0 ? &folder->items[folder->n - 1] : NULL;
-    folder->next = x + 1;
-    if (last && (last->flags & LS_ITEM_FOLDED) && last->x1 == x && last->role == role &&
-        last->share == share) {
-        last->x1++;
-        last->count += (uint32_t)sum->n;
-        last->busy_ns += sum->busy_ns;
-        return;
-    }
-    folder->items[folder->n++] = (LsItem){
-        .x0 = (uint16_t)x,
-        .x1 = (uint16_t)(x + 1),
-        .ref = (uint32_t)span,
-        .count = (uint32_t)sum->n,
-        .busy_ns = sum->busy_ns,
-        .role = role,
-        .share = share,
-        .flags = sum->n > 1 || share < 255 ? LS_ITEM_FOLDED : 0,
-    };
+    folder->n = (size_t)(items - folder->items);
+    if (n > 0)
+        folder->next = columns[n - 1].x + 1;
 }
 
-/* Sums the spans of the column in which `span` begins; returns the first span after it. */
+/* Behind the last column, by rounding: its spans that begin before the range ends. */
 static size_t
-fold_column(Folder *folder, size_t span, int64_t start, int64_t long_ns)
+add_rest(Folder *folder, size_t span, size_t to, int64_t long_ns)
 {
-    const LsScale *scale = folder->scale;
-    int32_t x = folder->next;
-    /* In a dense lane it is the next column: a look into the table instead of a chain of
-     * conversions. */
-    if (!scale->edges || x >= scale->width || start >= scale->edges[x + 1])
-        x = MAX((int32_t)get_x(scale, MAX(start, scale->start_ns)), x); /* a floor: not negative */
-    int64_t edge =
-        scale->edges && x < scale->width ? scale->edges[x + 1] : ls_scale_get_time(scale, x + 1);
-    int64_t until = MIN(MAX(edge, start + 1), scale->end_ns);
-    LsBusySum *sum = &folder->sum;
-    size_t next = ls_busy_sum(folder->busy, span, until, scale->end_ns, long_ns, sum);
-    int64_t before = MAX(scale->start_ns - start, 0);
-    if (before > 0) { /* it reaches in from the left */
-        sum->busy_ns -= before;
-        sum->by_category[ls_busy_get_category(folder->busy, span)] -= before;
-    }
-    add_column(folder, x, span, sum);
-    for (uint32_t left = sum->used; left; left &= left - 1)
-        sum->by_category[__builtin_ctz(left)] = 0;
-    sum->n = 0;
-    sum->busy_ns = 0;
-    sum->used = 0;
-    return next;
+    LsBusySum sum = {0};
+    int64_t end = folder->scale->end_ns;
+    size_t next = ls_busy_sum(folder->busy, span, end, end, long_ns, &sum);
+    add_to_last(folder, sum.n, sum.busy_ns);
+    return next > span ? next : to;
 }
 
 void
 ls_fold_lane(const LsScale *scale, const LsBusy *busy, GArray *items)
 {
     guint first = items->len;
-    g_array_set_size(items, first + (guint)scale->width + 1);
-    Folder folder = {scale, busy, &g_array_index(items, LsItem, first), 0, 0, {0}};
-    int64_t long_ns = MAX((int64_t)ceil(1 / scale->px_per_ns), 1);
-    size_t n = ls_busy_get_n(busy), span = ls_busy_find(busy, scale->start_ns);
-    while (span < n) {
-        int64_t start;
-        bool is_long = ls_busy_is_long(busy, span, long_ns, &start);
-        if (start >= scale->end_ns)
-            break;
-        if (is_long) {
-            add_span(&folder, span, start, ls_busy_get_end(busy, span));
-            span++;
+    size_t room = (size_t)scale->width + 1, n_columns = 0;
+    size_t span = ls_busy_find(busy, scale->start_ns), to = ls_busy_find(busy, scale->end_ns);
+    if (to < ls_busy_get_n(busy) && ls_busy_get_start(busy, to) < scale->end_ns)
+        to++;
+    if (span >= to)
+        return;
+    g_array_set_size(items, first + (guint)room);
+    Folder folder = {scale, busy, &g_array_index(items, LsItem, first), 0, 0};
+    LsBusyColumns columns = {scale->edges, scale->width,
+                             MAX((int64_t)ceil(1 / scale->px_per_ns), 1),
+                             ls_busy_choose_level(busy, span, to, scale->width)};
+    LsBusyColumn *found = scale->columns;
+    while (span < to) {
+        int64_t start = ls_busy_get_start(busy, span);
+        if (ls_busy_get_end(busy, span) - start >= columns.long_ns) {
+            add_span(&folder, span++);
+        } else if (folder.next >= scale->width) {
+            span = add_rest(&folder, span, to, columns.long_ns);
         } else {
-            span = fold_column(&folder, span, start, long_ns);
+            span = ls_busy_sum_columns(busy, &columns, span, to, folder.next, found, &n_columns);
+            add_columns(&folder, found, n_columns);
         }
     }
     g_array_set_size(items, first + (guint)folder.n);

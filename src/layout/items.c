@@ -106,24 +106,27 @@ ls_making_add_cut(LsMaking *making, uint32_t rank, LsItem item, int64_t start_ns
         widest->text = item.text;
 }
 
-/* Folded columns of communication: strong if more of them is exposed than hidden. `next` goes on
- * along the set, so that a row costs its columns. */
+/* Folded columns of communication: strong if more of them is exposed than hidden. `next`, the first
+ * exposed piece that may reach into the column, goes on along the set, so that a row costs its
+ * columns. */
 static LsForm
 judge_column(const LsMaking *making, const LsBusy *exposed, const LsItem *item, size_t *next)
 {
     LsBusySum skipped = {0}, sum = {0};
-    int64_t from = ls_scale_get_time(&making->scale, item->x0);
-    int64_t to = ls_scale_get_time(&making->scale, item->x1);
+    int64_t from = making->scale.edges[item->x0], to = making->scale.edges[item->x1];
     size_t n = ls_busy_get_n(exposed);
+    if (*next >= n || ls_busy_get_start(exposed, *next) >= to)
+        return LS_FORM_PLAIN;
     *next = ls_busy_sum(exposed, *next, from, INT64_MAX, INT64_MAX, &skipped);
     if (*next > 0 && ls_busy_get_end(exposed, *next - 1) > from)
         --*next;
     if (*next >= n)
         return LS_FORM_PLAIN;
     int64_t before = MAX(from - ls_busy_get_start(exposed, *next), 0);
-    *next = ls_busy_sum(exposed, *next, to, to, INT64_MAX, &sum);
+    size_t last = ls_busy_sum(exposed, *next, to, to, INT64_MAX, &sum);
     if (sum.n > 0)
         sum.busy_ns -= before;
+    *next = last > *next ? last - 1 : last;
     return sum.busy_ns * 2 > item->busy_ns ? LS_FORM_STRONG : LS_FORM_PLAIN;
 }
 
@@ -133,9 +136,10 @@ get_shade(const LsItem *item, const uint8_t *roles, size_t n)
 {
     bool alternates = item->role == LS_ROLE_BACKWARD || item->role == LS_ROLE_KERNEL ||
                       item->role == LS_ROLE_OTHER;
-    bool like_before = item->ref > 0 && roles[item->ref - 1] == item->role;
-    bool like_after = item->ref + 1 < n && roles[item->ref + 1] == item->role;
-    return alternates && (like_before || like_after) ? item->ref % 2 : 0;
+    if (!alternates || item->ref % 2 == 0)
+        return 0;
+    bool like_before = roles[item->ref - 1] == item->role;
+    return like_before || (item->ref + 1 < n && roles[item->ref + 1] == item->role);
 }
 
 static bool
@@ -163,7 +167,7 @@ finish_span(const LsMaking *making, const LsRow *row, LsItem *item, size_t *next
     item->shade = get_shade(item, model->lanes[row->track][row->lane].roles, spans->n);
     if (is_span_selected(making, row, row->lane, item->ref))
         item->flags |= LS_ITEM_SELECTED;
-    if (get_width(making, item) >= LABEL_PX)
+    if (item->x1 - item->x0 >= LABEL_PX * making->view->scale)
         item->text = spans->name[item->ref];
     return item->role == LS_ROLE_COMMUNICATION && rank->has_compute;
 }
@@ -180,8 +184,8 @@ ls_making_add_spans(LsMaking *making, const LsRow *row)
         LsItem *item = get_item(making, i);
         if (finish_span(making, row, item, &next))
             g_array_append_val(cut, *item);
-        else
-            *get_item(making, kept++) = *item;
+        else if (kept++ < i)
+            *get_item(making, kept - 1) = *item;
     }
     g_array_set_size(items, kept);
     for (guint i = 0; i < cut->len; i++) {

@@ -33,6 +33,9 @@ typedef struct LsRow {
     bool greyed;                /* its clock could not be placed, or nothing was recorded on it */
     bool first;                 /* a line is drawn over it: a rank or group begins */
     size_t first_item, n_items; /* its items in the scene; 0 for rows out of sight */
+    bool even;                  /* all its bars are filled and as high as the row */
+    bool edged;                 /* one of its bars may have an edge or a label */
+    bool selected;              /* one is selected */
 } LsRow;
 
 /* Rows from top to bottom; a GArray of LsRow whose elements free themselves. Notes are not set:

@@ -128,12 +128,6 @@ ls_making_add_step_bars(LsMaking *making)
 
 /* -- Legend -- */
 
-static uint64_t
-get_bit(unsigned int role, unsigned int form)
-{
-    return 1ull << (role * LS_N_FORMS + form);
-}
-
 void
 ls_making_add_legend(LsMaking *making)
 {
@@ -155,18 +149,14 @@ ls_making_add_legend(LsMaking *making)
         {LS_ROLE_BAND_EXPOSED, LS_FORM_PLAIN, "communication, exposed"},
         {LS_ROLE_OTHER, LS_FORM_PLAIN, "other"},
     };
-    uint64_t seen = 0;
-    const GArray *items = making->scene->items;
-    for (guint i = 0; i < items->len; i++) {
-        const LsItem *item = &g_array_index(items, LsItem, i);
-        seen |= get_bit(item->role, item->form);
-    }
-    bool phases = seen & (get_bit(LS_ROLE_FORWARD, 0) | get_bit(LS_ROLE_BACKWARD, 0) |
-                          get_bit(LS_ROLE_KERNEL, 0));
-    bool strong = seen & get_bit(LS_ROLE_COMMUNICATION, LS_FORM_STRONG);
+    uint64_t seen = making->seen;
+    bool phases =
+        seen & (ls_legend_get_bit(LS_ROLE_FORWARD, 0) | ls_legend_get_bit(LS_ROLE_BACKWARD, 0) |
+                ls_legend_get_bit(LS_ROLE_KERNEL, 0));
+    bool strong = seen & ls_legend_get_bit(LS_ROLE_COMMUNICATION, LS_FORM_STRONG);
     for (size_t i = 0; i < G_N_ELEMENTS(ALL); i++) {
         LsLegend entry = ALL[i];
-        if (!(seen & get_bit(entry.role, entry.form)) ||
+        if (!(seen & ls_legend_get_bit(entry.role, entry.form)) ||
             (entry.role == LS_ROLE_BAND_COMPUTE && phases) ||
             (entry.role == LS_ROLE_BAND_EXPOSED && strong))
             continue;

@@ -16,9 +16,17 @@ typedef struct LsMaking {
     const LsTensorLanes *lanes; /* by tensor */
     GArray *scratch;            /* LsItem: one lane folded, before what it needs beside */
     bool many_steps;            /* more than one step is in sight */
+    uint64_t seen;              /* ls_legend_get_bit of all items */
 } LsMaking;
 
 uint32_t ls_scene_add_text(LsScene *scene, const char *text);
+
+/* A bit for each role and form. */
+static inline uint64_t
+ls_legend_get_bit(unsigned role, unsigned form)
+{
+    return (uint64_t)1 << (role * LS_N_FORMS + form);
+}
 
 /* Items of one row; the row's range of items is set by the caller. */
 void ls_making_add_band(LsMaking *making, const LsRow *row);

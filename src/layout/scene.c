@@ -15,7 +15,7 @@ enum { STORED_TEXT = 1u << 31 }; /* a text of the scene's own, else a string of 
 typedef struct LsSceneInside {
     LsScene scene; /* first: the public part */
     LsTensorLanes *lanes;
-    GArray *scratch, *edges;
+    GArray *scratch, *edges, *columns;
     bool made;
 } LsSceneInside;
 
@@ -55,6 +55,7 @@ ls_scene_new(const LsModel *model)
     scene->texts = g_string_new(NULL);
     inside->scratch = g_array_new(FALSE, FALSE, sizeof(LsItem));
     inside->edges = g_array_new(FALSE, FALSE, sizeof(int64_t));
+    inside->columns = g_array_new(FALSE, FALSE, sizeof(LsBusyColumn));
     return scene;
 }
 
@@ -82,6 +83,7 @@ ls_scene_free(LsScene *scene)
     ls_tensor_lanes_free(inside->lanes);
     g_array_unref(inside->scratch);
     g_array_unref(inside->edges);
+    g_array_unref(inside->columns);
     ls_view_clear(&scene->view);
     g_free(inside);
 }
@@ -131,6 +133,28 @@ clear_parts(LsScene *scene)
     scene->ruler_label[0] = scene->steps_label[0] = 0;
 }
 
+/* What all items of the row have in common; they are in the cache now. */
+static void
+look_at_items(LsMaking *making, LsRow *row)
+{
+    const LsItem *items = &g_array_index(making->scene->items, LsItem, row->first_item);
+    uint64_t seen = 0;
+    unsigned flags = 0, forms = 0, least = 255;
+    uint32_t text = 0;
+    for (size_t i = 0; i < row->n_items; i++) {
+        seen |= ls_legend_get_bit(items[i].role, items[i].form);
+        flags |= items[i].flags;
+        forms |= 1u << items[i].form;
+        text |= items[i].text;
+        least = MIN(least, items[i].share);
+    }
+    making->seen |= seen;
+    row->even = !(flags & LS_ITEM_THIN) && !(forms & 1u << LS_FORM_HATCHED) &&
+                (row->kind != LS_ROW_BAND || least == 255);
+    row->edged = text != 0 || (flags & LS_ITEM_OPEN) || (forms & 1u << LS_FORM_STRONG);
+    row->selected = flags & LS_ITEM_SELECTED;
+}
+
 static void
 add_row(LsMaking *making, uint32_t index)
 {
@@ -167,6 +191,7 @@ add_row(LsMaking *making, uint32_t index)
     ls_row_set_note(row, making->model, making->view);
     row->first_item = first;
     row->n_items = making->scene->items->len - first;
+    look_at_items(making, row);
 }
 
 static void
@@ -224,7 +249,7 @@ ls_scene_update(LsScene *scene, const LsView *view)
         .scratch = inside->scratch,
         .many_steps = sees_many_steps(scene->model, view),
     };
-    ls_scale_set_edges(&making.scale, inside->edges);
+    ls_scale_set_edges(&making.scale, inside->edges, inside->columns);
     ls_making_add_step_lines(&making);
     add_rows_in_sight(&making);
     if (view->mode == LS_VIEW_TENSORS)

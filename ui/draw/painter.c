@@ -42,6 +42,8 @@ ls_painter_set_theme(LsPainter *painter, const LsTheme *theme)
         fill_shades(painter, role);
     }
     fill_shades(painter, LS_N_ROLES);
+    for (int share = 0; share < 256; share++)
+        painter->steps[share] = (uint8_t)((share * LS_ITEM_SHARE_STEPS + 127) / 255);
 }
 
 LsPainter *
@@ -59,10 +61,9 @@ ls_painter_free(LsPainter *painter)
     if (!painter)
         return;
     ls_text_free(painter->text);
-    if (painter->strip)
-        cairo_surface_destroy(painter->strip);
+    if (painter->canvas)
+        cairo_surface_destroy(painter->canvas);
     g_free(painter->background);
-    g_free(painter->colours);
     g_free(painter);
 }
 
@@ -189,26 +190,12 @@ find_other_colour(const LsPainter *painter, const LsScene *scene, const LsRow *r
 }
 
 LsColour
-ls_item_get_colour(const LsPainter *painter, const LsScene *scene, const LsRow *row,
-                   const LsItem *item)
+ls_item_find_colour(const LsPainter *painter, const LsScene *scene, const LsRow *row,
+                    const LsItem *item)
 {
     LsColour colour;
-    int step = row->kind == LS_ROW_BAND ? LS_ITEM_SHARE_STEPS
-                                        : (item->share * LS_ITEM_SHARE_STEPS + 127) / 255;
-    if (scene->view.colour_by != LS_COLOUR_KIND &&
-        find_other_colour(painter, scene, row, item, &colour))
-        return ls_colour_mix(painter->theme->surface, colour,
-                             0.15 + 0.85 * step / LS_ITEM_SHARE_STEPS);
-    int role = item->form == LS_FORM_STRONG ? LS_N_ROLES : item->role;
-    return painter->filled[role][item->shade % LS_N_SHADES][step];
-}
-
-int
-ls_item_get_gap(const LsScene *scene, const LsItem *item)
-{
-    int scale = scene->view.scale;
-    bool joined = item->role == LS_ROLE_COMMUNICATION || item->role == LS_ROLE_WAIT ||
-                  item->role >= LS_ROLE_BAND_COMPUTE || item->role == LS_ROLE_COPY ||
-                  item->role == LS_ROLE_NEGOTIATION;
-    return !joined && item->x1 - item->x0 >= 3 * scale ? MIN(scale, 2) : 0;
+    if (!find_other_colour(painter, scene, row, item, &colour))
+        return ls_item_get_plain_colour(painter, row, item);
+    int step = row->kind == LS_ROW_BAND ? LS_ITEM_SHARE_STEPS : painter->steps[item->share];
+    return ls_colour_mix(painter->theme->surface, colour, 0.15 + 0.85 * step / LS_ITEM_SHARE_STEPS);
 }

@@ -2,6 +2,8 @@
  * ui/draw/painter.h: the inside of a painter and what its parts share; for this folder. */
 #pragma once
 
+#include <glib.h>
+
 #include "ui/draw/draw.h"
 #include "ui/draw/text.h"
 
@@ -14,10 +16,10 @@ struct LsPainter {
     LsColour shades[LS_N_ROLES][LS_N_SHADES];
     /* The same by how full a column is; the row after the roles' is exposed communication. */
     LsColour filled[LS_N_ROLES + 1][LS_N_SHADES][LS_ITEM_SHARE_STEPS + 1];
-    cairo_surface_t *strip; /* one dense row, device pixels */
-    uint32_t *background;   /* a line of pixels under it */
-    LsColour *colours;      /* of the row's items */
-    size_t n_colours;
+    uint8_t steps[256];      /* of a share */
+    cairo_surface_t *canvas; /* dense rows where the target is no image; device pixels */
+    uint32_t *background;    /* a line of pixels under them */
+    int width;               /* of it */
 };
 
 /* Where an item stands, in logical pixels of the timeline area. */
@@ -36,14 +38,46 @@ bool ls_row_has_line(const LsScene *scene, size_t row);
 /* The bars of a row stand between these. */
 void ls_row_get_bar(const LsScene *scene, const LsRow *row, double *ret_y0, double *ret_y1);
 LsBox ls_item_get_box(const LsScene *scene, const LsRow *row, const LsItem *item);
-LsColour ls_item_get_colour(const LsPainter *painter, const LsScene *scene, const LsRow *row,
-                            const LsItem *item);
-/* Device pixels left free at the right end, so that neighbours can be told apart. */
-int ls_item_get_gap(const LsScene *scene, const LsItem *item);
+/* Compute by rank, communication by group, where that is asked for; else ls_item_get_colour. */
+LsColour ls_item_find_colour(const LsPainter *painter, const LsScene *scene, const LsRow *row,
+                             const LsItem *item);
 
-/* The bars of one row, rastered in device pixels and painted; the rest of an item (edges, label) is
- * painted over it. */
-void ls_raster_row(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRow *row);
+/* -- Of every bar of a dense row: inline -- */
+
+static inline LsColour
+ls_item_get_plain_colour(const LsPainter *painter, const LsRow *row, const LsItem *item)
+{
+    int step = row->kind == LS_ROW_BAND ? LS_ITEM_SHARE_STEPS : painter->steps[item->share];
+    int role = item->form == LS_FORM_STRONG ? LS_N_ROLES : item->role;
+    return painter->filled[role][item->shade % LS_N_SHADES][step];
+}
+
+static inline LsColour
+ls_item_get_colour(const LsPainter *painter, const LsScene *scene, const LsRow *row,
+                   const LsItem *item)
+{
+    if (scene->view.colour_by != LS_COLOUR_KIND)
+        return ls_item_find_colour(painter, scene, row, item);
+    return ls_item_get_plain_colour(painter, row, item);
+}
+
+/* Device pixels left free at the right end, so that neighbours can be told apart. */
+static inline int
+ls_item_get_gap(const LsScene *scene, const LsItem *item)
+{
+    enum {
+        JOINED = 1 << LS_ROLE_COMMUNICATION | 1 << LS_ROLE_WAIT | 1 << LS_ROLE_NEGOTIATION |
+                 1 << LS_ROLE_COPY | 1 << LS_ROLE_BAND_COMPUTE | 1 << LS_ROLE_BAND_HIDDEN |
+                 1 << LS_ROLE_BAND_EXPOSED | 1 << LS_ROLE_AGREED
+    };
+    int scale = scene->view.scale;
+    return item->x1 - item->x0 >= 3 * scale && !(JOINED >> item->role & 1) ? MIN(scale, 2) : 0;
+}
+
+/* The background and, over it, the bars of the given rows (indices), rastered in device pixels and
+ * painted; the rest of an item (edges, label) is painted over them. */
+void ls_raster_rows(LsPainter *painter, cairo_t *cr, const LsScene *scene, const uint32_t *rows,
+                    size_t n);
 
 void ls_draw_ticks(LsPainter *painter, cairo_t *cr, const LsScene *scene);
 void ls_draw_points(LsPainter *painter, cairo_t *cr, const LsScene *scene);

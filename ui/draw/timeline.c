@@ -171,14 +171,13 @@ draw_selection(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRo
 }
 
 static void
-draw_row(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRow *row)
+draw_row(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRow *row, bool rastered)
 {
     const LsItem *items = &g_array_index(scene->items, LsItem, row->first_item);
     if (row->n_items == 0)
         return;
-    if (is_rastered(painter, cr, scene, row)) {
-        ls_raster_row(painter, cr, scene, row);
-        for (size_t i = 0; i < row->n_items; i++)
+    if (rastered) {
+        for (size_t i = 0; row->edged && i < row->n_items; i++)
             if ((items[i].x1 - items[i].x0 >= EDGE_PX * scene->view.scale &&
                  (items[i].text != 0 || items[i].form == LS_FORM_STRONG)) ||
                 (items[i].flags & LS_ITEM_OPEN))
@@ -189,7 +188,38 @@ draw_row(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRow *row
             draw_item_edges(painter, cr, scene, row, &items[i]);
         }
     }
-    draw_selection(painter, cr, scene, row);
+    if (row->selected)
+        draw_selection(painter, cr, scene, row);
+}
+
+/* Background and dense rows together: as pixels, where any row is dense. Returns those rows. */
+static GArray *
+draw_pixels(LsPainter *painter, cairo_t *cr, const LsScene *scene)
+{
+    GArray *dense = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    for (guint i = 0; i < scene->rows->len; i++) {
+        const LsRow *row = &g_array_index(scene->rows, LsRow, i);
+        if (is_in_sight(scene, row) && is_rastered(painter, cr, scene, row))
+            g_array_append_val(dense, i);
+    }
+    if (dense->len > 0)
+        ls_raster_rows(painter, cr, scene, (const uint32_t *)(void *)dense->data, dense->len);
+    else
+        draw_background(painter, cr, scene);
+    return dense;
+}
+
+static void
+draw_rows(LsPainter *painter, cairo_t *cr, const LsScene *scene, const GArray *dense)
+{
+    guint next = 0;
+    for (guint i = 0; i < scene->rows->len; i++) {
+        const LsRow *row = &g_array_index(scene->rows, LsRow, i);
+        bool rastered = next < dense->len && g_array_index(dense, uint32_t, next) == i;
+        next += rastered;
+        if (is_in_sight(scene, row))
+            draw_row(painter, cr, scene, row, rastered);
+    }
 }
 
 /* Ranks that could not be placed are greyed, not guessed. */
@@ -219,13 +249,9 @@ ls_draw_timeline(LsPainter *painter, cairo_t *cr, const LsScene *scene)
         cairo_restore(cr);
         return;
     }
-    draw_background(painter, cr, scene);
+    g_autoptr(GArray) dense = draw_pixels(painter, cr, scene);
     draw_separators(painter, cr, scene);
-    for (guint i = 0; i < scene->rows->len; i++) {
-        const LsRow *row = &g_array_index(scene->rows, LsRow, i);
-        if (is_in_sight(scene, row))
-            draw_row(painter, cr, scene, row);
-    }
+    draw_rows(painter, cr, scene, dense);
     ls_draw_points(painter, cr, scene);
     ls_draw_ticks(painter, cr, scene);
     grey_rows(painter, cr, scene);
