@@ -22,6 +22,8 @@
 #include "tracer/cupti-buffer.h"
 #include "tracer/tracer.h"
 
+#define FLUSH_FIRST_NS                                                                             \
+    INT64_C(50000000) /* then twice as long each time: short programs are seen, too */
 #define FLUSH_EVERY_NS INT64_C(500000000)
 #define STOP_WAIT_NS   INT64_C(2000000000)
 
@@ -238,10 +240,12 @@ enable(void)
 static void *
 run(void *user)
 {
+    int64_t pause = FLUSH_FIRST_NS;
     ls_recorder_set_thread_name("lockstep flush");
     ls_cupti_activity_is_own_thread();
     while (atomic_load(&cupti.stop) == 0) {
-        ls_futex_wait(&cupti.stop, 0, FLUSH_EVERY_NS);
+        ls_futex_wait(&cupti.stop, 0, pause);
+        pause = 2 * pause < FLUSH_EVERY_NS ? 2 * pause : FLUSH_EVERY_NS;
         if (atomic_load(&cupti.stop) != 0 || !ls_tracer_is_ours())
             break;
         cupti.api.cuptiActivityFlushAll(0);

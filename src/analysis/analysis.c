@@ -15,7 +15,8 @@ static const LsAnalysis *const analyses[] = {
     &ls_analysis_collectives, &ls_analysis_tensors,
     &ls_analysis_groups,      &ls_analysis_buffers,
     &ls_analysis_cycles,      &ls_analysis_control,
-    &ls_analysis_performance, &ls_analysis_ranks,
+    &ls_analysis_performance, &ls_analysis_power,
+    &ls_analysis_launches,    &ls_analysis_ranks,
     &ls_analysis_findings,    NULL,
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * analysis/table-private.h: the rows of the table of analyses, and setters that know unknown values. */
+ * analysis/table-private.h: the rows of the table of analyses, and setters that know unknown
+ * values. */
 #pragma once
 
 #include "analysis/analysis.h"
@@ -7,7 +8,7 @@
 extern const LsAnalysis ls_analysis_ranks, ls_analysis_overlap, ls_analysis_steps,
     ls_analysis_collectives, ls_analysis_tensors, ls_analysis_groups, ls_analysis_cycles,
     ls_analysis_control, ls_analysis_stragglers, ls_analysis_buffers, ls_analysis_performance,
-    ls_analysis_ledger, ls_analysis_findings;
+    ls_analysis_ledger, ls_analysis_findings, ls_analysis_power, ls_analysis_launches;
 
 /* LS_TIME_NONE leaves the cell null. */
 static inline void

@@ -91,7 +91,7 @@ static void
 report_losses(Native *native)
 {
     LsProcess *process = native->process;
-    if (process->rank.lost > native->lost_records ||
+    if (process->rank.lost > native->lost_records + native->dropped ||
         native->findings_of_kind[LS_RECORD_LOST] > FINDINGS_MAX)
         ls_process_add_finding(process, LS_WARNING, -1,
                                "%" G_GUINT64_FORMAT " records were lost in all: rings were full.",
@@ -137,9 +137,11 @@ ls_native_finish(Native *native)
     ls_native_flush_open(native);
     ls_native_settle_names(native);
     ls_native_settle_ranges(native);
+    ls_native_settle_device(native);
+    ls_native_settle_nccl(native);
     settle_rows(native);
     make_counters(native);
-    process->rank.lost = MAX(settle_threads(native), native->lost_records);
+    process->rank.lost = MAX(settle_threads(native), native->lost_records) + native->dropped;
     process->rank.records = native->records;
     if (native->first_ns <= native->last_ns) {
         process->rank.first_ns = native->first_ns;

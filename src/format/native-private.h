@@ -21,6 +21,15 @@ typedef struct UseJoin {
     uint64_t buffer;
 } UseJoin;
 
+/* A kernel that may be NCCL's. */
+typedef struct NcclKernel {
+    uint32_t name, correlation;
+    uint64_t launch; /* 0: not told */
+    int64_t start_ns, end_ns;
+    bool is_open;
+    uint32_t next; /* of the same launch: index + 1; 0: none */
+} NcclKernel;
+
 /* Findings of one record kind: the first few are said one by one. */
 #define FINDINGS_MAX 50
 
@@ -52,6 +61,19 @@ typedef struct Native {
     LsTrackBuilder *steps, *communication, *cycles; /* the latest used, by communicator */
     int64_t communication_id, cycles_id;
     uint64_t lost_records; /* by LOST records */
+
+    /* native-device.c, native-nccl.c */
+    LsTrackBuilder *stream; /* the latest used */
+    int64_t stream_id, stream_device, first_device;
+    GArray *kernels;      /* NcclKernel */
+    GArray *samples;      /* LsRecord, of sensors */
+    GArray *launch_calls; /* calls of the driver, which launch kernels */
+    GArray *host_ranges;  /* NVTX ranges, which enclose those */
+    GArray *collectives;  /* what NCCL told of its operations */
+    GHashTable *launches; /* correlation -> launch of NCCL */
+    GHashTable *nccl_communicators;
+    uint64_t untimed, dropped;
+
     uint64_t findings_of_kind[LS_RECORD_KINDS];
 } Native;
 
@@ -107,3 +129,31 @@ void ls_native_add_mpi_call(Native *native, const LsRecord *record);
 void ls_native_add_mpi_communicator(Native *native, const LsRecord *record);
 /* What is still open; what the communicators are. After the names are settled. */
 void ls_native_settle_ranges(Native *native);
+
+/* native-device.c: rows of the table of kinds in native-records.c. */
+void ls_native_add_kernel(Native *native, const LsRecord *record);
+void ls_native_add_copy(Native *native, const LsRecord *record);
+void ls_native_add_memset(Native *native, const LsRecord *record);
+void ls_native_add_sync(Native *native, const LsRecord *record);
+void ls_native_add_overhead(Native *native, const LsRecord *record);
+void ls_native_add_api(Native *native, const LsRecord *record);
+void ls_native_add_untimed(Native *native, const LsRecord *record);
+void ls_native_add_dropped(Native *native, const LsRecord *record);
+void ls_native_add_sample(Native *native, const LsRecord *record);
+/* Which kernels are NCCL's, sensors; after the names are settled. */
+void ls_native_settle_device(Native *native);
+
+/* native-nccl.c */
+void ls_native_init_nccl(Native *native);
+void ls_native_free_nccl(Native *native);
+void ls_native_note_kernel(Native *native, const LsRecord *record);
+void ls_native_note_launch_call(Native *native, const LsRecord *record);
+void ls_native_note_range(Native *native, const LsRecord *record);
+void ls_native_add_external(Native *native, const LsRecord *record);
+void ls_native_add_nccl_comm(Native *native, const LsRecord *record);
+void ls_native_add_nccl_operation(Native *native, const LsRecord *record);
+void ls_native_add_nccl_call(Native *native, const LsRecord *record);
+void ls_native_add_nccl_proxy(Native *native, const LsRecord *record);
+void ls_native_pass(Native *native, const LsRecord *record);
+/* Collectives to calls; after ls_native_settle_device(). */
+void ls_native_settle_nccl(Native *native);

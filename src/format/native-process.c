@@ -120,6 +120,7 @@ ls_native_new(const char *source, uint32_t pid, uint32_t rank, uint32_t incarnat
     native->use_joins = g_array_new(FALSE, TRUE, sizeof(UseJoin));
     native->counters = g_hash_table_new_full(NULL, NULL, NULL, free_samples);
     ls_native_init_ranges(native);
+    ls_native_init_nccl(native);
     return native;
 }
 
@@ -137,6 +138,7 @@ ls_native_free(Native *native)
     g_hash_table_unref(native->threads);
     g_hash_table_unref(native->counters);
     ls_native_free_ranges(native);
+    ls_native_free_nccl(native);
     ls_row_index_free(native->use_index);
     ls_row_index_free(native->call_index);
     ls_row_index_free(native->cycle_index);

@@ -68,6 +68,7 @@ void
 ls_native_add_range(Native *native, const LsRecord *record)
 {
     bool open = record->flags & LS_RECORD_OPEN;
+    ls_native_note_range(native, record);
     put_range(native, record, record->args, open ? LS_TIME_NONE : record->end_ns,
               native->thread->id);
 }

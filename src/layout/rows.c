@@ -8,6 +8,7 @@
 #include "layout/rows.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "layout/model-private.h"
@@ -141,6 +142,23 @@ add_counter_rows(Maker *maker)
     }
 }
 
+/* Where there is no room for every counter: power, which is asked for rarely and then looked for.
+ */
+static void
+add_power_rows(Maker *maker)
+{
+    const LsTrace *trace = maker->model->trace;
+    const LsSlice *slice = &maker->model->rank[maker->rank].tracks;
+    for (size_t t = slice->first; t < slice->first + slice->n; t++) {
+        const LsTrack *track = &maker->model->tracks[t];
+        const char *name = ls_trace_get_string(trace, track->name);
+        if (track->kind == LS_TRACK_COUNTER && track->n_samples > 0 &&
+            strcmp(ls_trace_get_string(trace, track->category), "W") == 0 &&
+            g_str_has_suffix(name, " power"))
+            add_row(maker, LS_ROW_COUNTER, (uint32_t)t, 0, name);
+    }
+}
+
 static void
 add_rank(Maker *maker, uint32_t r)
 {
@@ -166,6 +184,8 @@ add_rank(Maker *maker, uint32_t r)
             add_row(maker, LS_ROW_CYCLES, LS_NONE, 0, "cycles");
         add_span_rows(maker, LS_TRACK_THREAD, NULL);
         add_counter_rows(maker);
+    } else if (maker->fold == LS_FOLD_COMPACT) {
+        add_power_rows(maker);
     }
     g_array_index(maker->rows, LsRow, first).first = true;
     maker->y += GAP[maker->fold];

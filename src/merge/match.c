@@ -137,7 +137,9 @@ check_agreement(Match *match, const LsCall *first, const LsCall *other)
 static void
 add_buffer(Match *match, Item *items, size_t n, bool exact)
 {
-    LsBuffer buffer = {match->refs->len, (uint32_t)n, MAX(match->world, (uint32_t)n), exact};
+    uint32_t ranks = match->calls[items[0].call].ranks;
+    uint32_t expected = MAX(ranks > 0 ? ranks : match->world, (uint32_t)n);
+    LsBuffer buffer = {match->refs->len, (uint32_t)n, expected, exact};
 
     g_qsort_with_data(items, (gint)n, sizeof *items, compare_ranks, match);
     for (size_t i = 0; i < n; i++) {

@@ -28,7 +28,8 @@ is_time(const LsColumn *column)
 static bool
 is_moment(const LsColumn *column)
 {
-    static const char *const names[] = {"start_ns", "end_ns", "first_ns", "last_ns", "at_ns", NULL};
+    static const char *const names[] = {"start_ns", "end_ns",    "first_ns", "last_ns",
+                                        "at_ns",    "launch_ns", NULL};
 
     return g_strv_contains(names, column->name);
 }

@@ -39,6 +39,7 @@ map_uses_and_calls(const Mapper *mapper, LsProcess *process)
         map_time(mapper, &call->pack_end_ns);
         map_time(mapper, &call->unpack_start_ns);
         map_time(mapper, &call->unpack_end_ns);
+        map_time(mapper, &call->launch_ns);
     }
 }
 

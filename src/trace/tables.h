@@ -91,6 +91,11 @@ typedef struct LsCall {
     int64_t start_ns, end_ns;
     int64_t pack_start_ns, pack_end_ns, unpack_start_ns, unpack_end_ns; /* LS_TIME_NONE */
     uint32_t buffer;     /* index into buffers: set by merge/match */
+    uint32_t ranks;      /* that take part; 0: the whole job, as far as is known */
+    /* Of a collective on a device, where its kernel was recorded: */
+    uint32_t kernel;     /* name; 0: it was not, and what follows means nothing */
+    uint32_t range;      /* name of the NVTX range that launched it; 0: none */
+    int64_t launch_ns;   /* when the host asked for it; LS_TIME_NONE */
 } LsCall;
 
 /* The same collective on all ranks that took part: rows of calls with one `buffer`. */

@@ -146,31 +146,55 @@ launch_all(void)
     return result;
 }
 
-DOUBLE_API LsNcclResult
-ncclGroupStart(void)
+static void
+push_range(const char *name)
 {
-    group.depth++;
-    return LS_NCCL_SUCCESS;
+    pthread_once(&nvtx_once, open_nvtx);
+    if (nvtx_domain != NULL)
+        ls_nvtx_push(nvtx_domain, name);
 }
 
-DOUBLE_API LsNcclResult
-ncclGroupEnd(void)
+static void
+pop_range(void)
+{
+    if (nvtx_domain != NULL)
+        ls_nvtx_pop(nvtx_domain);
+}
+
+static LsNcclResult
+leave_group(void)
 {
     if (group.depth == 0)
         return LS_NCCL_INVALID_USAGE;
     return --group.depth == 0 ? launch_all() : LS_NCCL_SUCCESS;
 }
 
+DOUBLE_API LsNcclResult
+ncclGroupStart(void)
+{
+    push_range("ncclGroupStart");
+    group.depth++;
+    pop_range();
+    return LS_NCCL_SUCCESS;
+}
+
+DOUBLE_API LsNcclResult
+ncclGroupEnd(void)
+{
+    push_range("ncclGroupEnd");
+    LsNcclResult result = leave_group();
+    pop_range();
+    return result;
+}
+
 static LsNcclResult
 submit(const Task *task)
 {
     char name[32];
-    pthread_once(&nvtx_once, open_nvtx);
     snprintf(name, sizeof name, "nccl%s", func_names[task->func]);
-    if (nvtx_domain != NULL)
-        ls_nvtx_push(nvtx_domain, name); /* before the arguments are looked at, as the real one */
+    push_range(name); /* before the arguments are looked at, as the real one does */
     LsNcclResult result = LS_NCCL_SUCCESS;
-    ncclGroupStart();
+    group.depth++;
     if (task->comm == NULL || ls_nccl_type_bytes(task->type) == 0 || group.n == TASKS_MAX ||
         (task->func >= FUNC_BROADCAST && (task->root < 0 || task->root >= task->comm->n)))
         result = group.error = LS_NCCL_INVALID_ARGUMENT;
@@ -185,9 +209,8 @@ submit(const Task *task)
                      task->count * ls_nccl_type_bytes(task->type));
         double_count(1, "coll");
     }
-    LsNcclResult ended = ncclGroupEnd();
-    if (nvtx_domain != NULL)
-        ls_nvtx_pop(nvtx_domain);
+    LsNcclResult ended = leave_group();
+    pop_range();
     return result != LS_NCCL_SUCCESS ? result : ended;
 }
 
