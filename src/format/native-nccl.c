@@ -7,8 +7,8 @@
  * (correlation); CUPTI says which call was made inside which launch (external correlation). Any of
  * the three may be read last, so all are kept and joined at the end. Where no launch is told of
  * (NCCL before 2.28) a collective comes right after the launch of its kernel on the same thread.
- * Without a kernel the host's bar of an asynchronous call is all there is, and the call is marked
- * so.
+ * Without any kernel of NCCL the host's bar of an asynchronous call is all there is, and the call
+ * is marked so.
  */
 #include "format/native-private.h"
 
@@ -323,7 +323,9 @@ find_track(Native *native, uint32_t communicator)
                                 communicator);
 }
 
-static void
+/* false: its kernel was lost, and the host's bar would pass for the device's among those that are
+ * known. */
+static bool
 add_call(Join *join, const Collective *collective)
 {
     Native *native = join->native;
@@ -357,11 +359,14 @@ add_call(Join *join, const Collective *collective)
     const NcclKernel *kernel = find_kernel(join, record, is_p2p ? "SendRecv" : operation);
     if (kernel == NULL)
         kernel = find_kernel_before(native, collective);
+    if (kernel == NULL && native->kernels->len > 0)
+        return false;
     if (kernel != NULL)
         set_device(native, &call, kernel);
     ls_track_builder_add(find_track(native, space), call.start_ns, call.end_ns, call.name,
                          native->process->calls->len);
     ls_rows_add(native->process->calls, &call);
+    return kernel != NULL;
 }
 
 void
@@ -374,13 +379,15 @@ ls_native_settle_nccl(Native *native)
     sort_rows(native->kernels, compare_kernels);
     sort_rows(native->collectives, compare_collectives);
     index_kernels(&join);
-    for (guint i = 0; i < native->collectives->len; i++) {
-        add_call(&join, &g_array_index(native->collectives, Collective, i));
-        n_host +=
-            g_array_index(native->process->calls, LsCall, native->process->calls->len - 1).kernel ==
-            0;
-    }
-    if (n_host > 0)
+    for (guint i = 0; i < native->collectives->len; i++)
+        n_host += !add_call(&join, &g_array_index(native->collectives, Collective, i));
+    if (n_host > 0 && native->kernels->len > 0)
+        ls_process_add_finding(
+            native->process, LS_NOTE, -1,
+            "%u of %u NCCL operations are left out: their kernels are not in the "
+            "recording, or have no times.",
+            n_host, native->collectives->len);
+    else if (n_host > 0)
         ls_process_add_finding(
             native->process, LS_NOTE, -1,
             "%u of %u NCCL operations have no kernel in the recording; only when "

@@ -20,7 +20,7 @@ enum { OPEN_LANES = 4 };
 static const double HEIGHTS[][LS_N_FOLDS] = {
     [LS_ROW_RANK] = {24, 24, 0, 0},   [LS_ROW_BAND] = {13, 13, 17, 15},
     [LS_ROW_SPANS] = {25, 25, 13, 0}, [LS_ROW_COMMUNICATION] = {27, 27, 15, 0},
-    [LS_ROW_CYCLES] = {15, 15, 0, 0}, [LS_ROW_COUNTER] = {22, 22, 0, 0},
+    [LS_ROW_CYCLES] = {15, 15, 0, 0}, [LS_ROW_COUNTER] = {22, 22, 14, 0},
     [LS_ROW_GROUP] = {24, 24, 20, 0}, [LS_ROW_TENSOR] = {20, 20, 15, 8},
     [LS_ROW_READY] = {19, 19, 0, 0},
 };
