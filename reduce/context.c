@@ -318,6 +318,9 @@ lockstep_shutdown(lockstep_context *context)
 {
     if (context == NULL)
         return ls_fail(LOCKSTEP_ERR_ARGUMENT, "lockstep_shutdown: context is NULL");
+    if (ls_queue_is_calling())
+        return ls_fail(LOCKSTEP_ERR_ARGUMENT,
+                       "lockstep_shutdown: called from a callback, which it would wait for");
     ls_queue_leave(context->queue);
     pthread_mutex_lock(&context->lock);
     while (!context->ended && !context->lost)
@@ -339,23 +342,23 @@ lockstep_shutdown(lockstep_context *context)
 LOCKSTEP_API int
 lockstep_rank(const lockstep_context *context)
 {
-    return context->world->rank;
+    return context != NULL ? context->world->rank : -1;
 }
 
 LOCKSTEP_API int
 lockstep_size(const lockstep_context *context)
 {
-    return context->world->ranks;
+    return context != NULL ? context->world->ranks : -1;
 }
 
 LOCKSTEP_API int
 lockstep_local_rank(const lockstep_context *context)
 {
-    return context->world->local_rank;
+    return context != NULL ? context->world->local_rank : -1;
 }
 
 LOCKSTEP_API int
 lockstep_local_size(const lockstep_context *context)
 {
-    return context->world->local_ranks;
+    return context != NULL ? context->world->local_ranks : -1;
 }

@@ -123,6 +123,7 @@ LOCKSTEP_API lockstep_status lockstep_init(const lockstep_options *options,
  * process exits, which it should do without MPI_Finalize. */
 LOCKSTEP_API lockstep_status lockstep_shutdown(lockstep_context *context);
 
+/* -1: context is NULL. */
 LOCKSTEP_API int lockstep_rank(const lockstep_context *context);
 LOCKSTEP_API int lockstep_size(const lockstep_context *context);
 LOCKSTEP_API int lockstep_local_rank(const lockstep_context *context);
@@ -144,7 +145,7 @@ typedef struct lockstep_tensor {
 
 /* Element-wise reduction over all ranks into output, on every rank. Returns at once. With a status
  * below 0 nothing was submitted, *ret_handle is 0 and no callback comes. ret_handle may be NULL
- * where a callback is given. */
+ * where a callback is given. input and output are one or do not overlap. */
 LOCKSTEP_API lockstep_status lockstep_allreduce(lockstep_context *context,
                                                 const lockstep_tensor *tensor, lockstep_op op,
                                                 lockstep_handle *ret_handle);
@@ -179,7 +180,8 @@ LOCKSTEP_API lockstep_status lockstep_allgather(lockstep_context *context,
 
 /* Element-wise reduction of which each rank gets its share of the first dimension (of d rows and N
  * ranks the first d mod N get one row more). count and shape are the whole input's; output has room
- * for the rank's rows, lockstep_share() of them, and does not overlap the input. */
+ * for the rank's rows, lockstep_share() of them (-1: no such rank, or context is NULL), and does not
+ * overlap the input. */
 LOCKSTEP_API lockstep_status lockstep_reduce_scatter(lockstep_context *context,
                                                      const lockstep_tensor *tensor, lockstep_op op,
                                                      lockstep_handle *ret_handle);

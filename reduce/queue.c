@@ -369,14 +369,26 @@ ls_queue_find(LsQueue *queue, const char *name)
     return entry;
 }
 
+/* This thread is inside a callback: what would wait for it there would wait for ever. */
+static _Thread_local bool is_calling;
+
+bool
+ls_queue_is_calling(void)
+{
+    return is_calling;
+}
+
 /* Outside the lock, for an entry that is no longer on its way: callback, then handle. */
 static void
 complete(LsQueue *queue, LsEntry *entry, int64_t buffer, lockstep_status status, const char *text)
 {
     const char *sentence = status < 0 && text != NULL ? text : "";
     ls_instrument_done(queue->instrument, entry->record_name, entry->occurrence, buffer, status);
-    if (entry->callback != NULL)
+    if (entry->callback != NULL) {
+        is_calling = true;
         entry->callback(status, sentence, entry->user);
+        is_calling = false;
+    }
     pthread_mutex_lock(&queue->lock);
     if (entry->forget)
         ls_handles_remove(&queue->handles, entry->handle);

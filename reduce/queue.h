@@ -66,6 +66,8 @@ void ls_queue_free(LsQueue *queue);
 lockstep_status ls_queue_submit(LsQueue *queue, const lockstep_tensor *const *tensors, size_t n,
                                 const LsWork *work, lockstep_handle *ret_handles);
 lockstep_status ls_queue_wait(LsQueue *queue, lockstep_handle handle, int timeout_ms);
+/* Whether the calling thread is inside a tensor's callback. */
+bool ls_queue_is_calling(void);
 /* This rank wants to leave: wakes the communication thread. */
 void ls_queue_leave(LsQueue *queue);
 LsQueueState ls_queue_state(LsQueue *queue);

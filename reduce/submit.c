@@ -39,6 +39,15 @@ find_lack(const lockstep_tensor *tensor, bool reads, bool handles)
     return NULL;
 }
 
+/* In part; of a tensor without another fault. */
+static bool
+overlaps_itself(const lockstep_tensor *tensor)
+{
+    uintptr_t in = (uintptr_t)tensor->input, out = (uintptr_t)tensor->output;
+    uintptr_t bytes = (uintptr_t)tensor->count * ls_dtype_bytes((uint8_t)tensor->dtype);
+    return in != out && in != 0 && (in > out ? in - out : out - in) < bytes;
+}
+
 /* n tensors that are handed in alike. reads: the input of this rank counts. */
 static lockstep_status
 submit(lockstep_context *context, const lockstep_tensor *const *tensors, size_t n,
@@ -58,11 +67,14 @@ submit(lockstep_context *context, const lockstep_tensor *const *tensors, size_t 
                            "tensor->size is %zu, which is less than the %zu of lockstep_tensor",
                            tensor->size, sizeof *tensor);
         const char *fault = find_fault(tensor);
+        if (fault == NULL && work->operation == LS_OPERATION_ALLREDUCE && overlaps_itself(tensor))
+            fault = "its input and output overlap in part: they must be one, or apart";
         if (fault == NULL)
             fault = find_lack(tensor, reads, ret_handles != NULL);
         if (fault != NULL)
             return ls_fail(LOCKSTEP_ERR_ARGUMENT, "tensor %.200s: %s",
-                           tensor->name != NULL ? tensor->name : "", fault);
+                           tensor->name != NULL && tensor->name[0] != '\0' ? tensor->name : "\"\"",
+                           fault);
     }
     return n > 0 ? ls_queue_submit(context->queue, tensors, n, work, ret_handles) : LOCKSTEP_OK;
 }
@@ -163,7 +175,9 @@ lockstep_reduce_scatter(lockstep_context *context, const lockstep_tensor *tensor
 LOCKSTEP_API int64_t
 lockstep_share(const lockstep_context *context, int64_t rows, int rank)
 {
-    int ranks = context->world->ranks;
+    int ranks = lockstep_size(context);
+    if (rows < 0 || rank < 0 || rank >= ranks)
+        return -1;
     return rows / ranks + (rank < rows % ranks);
 }
 
@@ -180,5 +194,9 @@ lockstep_wait(lockstep_context *context, lockstep_handle handle, int timeout_ms)
 {
     if (context == NULL)
         return ls_fail(LOCKSTEP_ERR_ARGUMENT, "lockstep_wait: context is NULL");
+    if (timeout_ms != 0 && ls_queue_is_calling())
+        return ls_fail(
+            LOCKSTEP_ERR_ARGUMENT,
+            "lockstep_wait: called from a callback, which holds up all that it could wait for");
     return ls_queue_wait(context->queue, handle, timeout_ms);
 }

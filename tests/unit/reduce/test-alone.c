@@ -6,6 +6,7 @@
 #include <glib.h>
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 static lockstep_context *
@@ -131,6 +132,67 @@ count_done(lockstep_status status, const char *text, void *user)
         atomic_fetch_add((atomic_int *)user, 1);
 }
 
+typedef struct Inside {
+    lockstep_context *context;
+    lockstep_handle other;
+    int asked, waited, shut_down;
+} Inside;
+
+static void
+misuse(lockstep_status status, const char *text, void *user)
+{
+    Inside *inside = user;
+    inside->asked = lockstep_wait(inside->context, inside->other, 0);
+    inside->waited = lockstep_wait(inside->context, inside->other, -1);
+    inside->shut_down = lockstep_shutdown(inside->context);
+}
+
+/* What could only hang is a status. */
+static void
+test_callback_cannot_wait(void)
+{
+    float data = 1;
+    lockstep_context *context = open_alone(NULL);
+    Inside inside = {context, 0, 0, 0, 0};
+    lockstep_handle handle;
+    lockstep_tensor tensor = make_tensor("t", &data, &data, 1, LOCKSTEP_FLOAT32);
+    tensor.callback = misuse;
+    tensor.user = &inside;
+    g_assert_cmpint(lockstep_allreduce(context, &tensor, LOCKSTEP_SUM, &handle), ==, LOCKSTEP_OK);
+    g_assert_cmpint(lockstep_wait(context, handle, 30000), ==, LOCKSTEP_OK);
+    g_assert_cmpint(inside.asked, ==, LOCKSTEP_ERR_ARGUMENT); /* 0 is no handle */
+    g_assert_cmpint(inside.waited, ==, LOCKSTEP_ERR_ARGUMENT);
+    g_assert_cmpint(inside.shut_down, ==, LOCKSTEP_ERR_ARGUMENT);
+    g_assert_cmpint(lockstep_shutdown(context), ==, LOCKSTEP_OK);
+}
+
+static void
+test_null_and_overlap(void)
+{
+    float data[8] = {0};
+    lockstep_context *context = open_alone(NULL);
+    lockstep_handle handle;
+    g_assert_cmpint(lockstep_rank(NULL), ==, -1);
+    g_assert_cmpint(lockstep_size(NULL), ==, -1);
+    g_assert_cmpint(lockstep_local_rank(NULL), ==, -1);
+    g_assert_cmpint(lockstep_local_size(NULL), ==, -1);
+    g_assert_cmpint(lockstep_share(NULL, 8, 0), ==, -1);
+    g_assert_cmpint(lockstep_share(context, 8, 1), ==, -1);
+    g_assert_cmpint(lockstep_share(context, -8, 0), ==, -1);
+    g_assert_cmpint(lockstep_share(context, 8, 0), ==, 8);
+    for (int shift = -4; shift <= 4; shift++) {
+        lockstep_tensor tensor = make_tensor("t", &data[4], &data[4 + shift], 4, LOCKSTEP_FLOAT32);
+        bool good = shift == 0 || shift == 4 || shift == -4;
+        if (shift == 4)
+            tensor.input = data, tensor.output = &data[4];
+        g_assert_cmpint(lockstep_allreduce(context, &tensor, LOCKSTEP_SUM, &handle), ==,
+                        good ? LOCKSTEP_OK : LOCKSTEP_ERR_ARGUMENT);
+        if (good)
+            g_assert_cmpint(lockstep_wait(context, handle, 30000), ==, LOCKSTEP_OK);
+    }
+    g_assert_cmpint(lockstep_shutdown(context), ==, LOCKSTEP_OK);
+}
+
 /* Nobody waits: shutdown does. */
 static void
 test_abandoned(void)
@@ -203,6 +265,8 @@ main(int argc, char **argv)
                          test_identity);
     g_test_add_func("/reduce/alone/refusals", test_refusals);
     g_test_add_func("/reduce/alone/threads", test_threads);
+    g_test_add_func("/reduce/alone/callback-cannot-wait", test_callback_cannot_wait);
+    g_test_add_func("/reduce/alone/null-and-overlap", test_null_and_overlap);
     g_test_add_func("/reduce/alone/abandoned", test_abandoned);
     g_test_add_func("/reduce/alone/broadcast", test_broadcast);
     g_test_add_func("/reduce/alone/older-and-newer-options", test_older_and_newer_options);
