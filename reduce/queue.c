@@ -28,7 +28,8 @@ struct LsQueue {
     LsNames names;
     LsHandles handles;
     LsRequestList waiting;
-    LsEntry *first; /* on their way */
+    LsEntry *first;     /* on their way */
+    LsEntry *abandoned; /* failed, and still in use by the communication thread for all we know */
     size_t on_way;
     int waiters;
     bool leaving, ended;
@@ -64,6 +65,10 @@ ls_queue_free(LsQueue *queue)
     while (queue->waiters > 0)
         pthread_cond_wait(&queue->done, &queue->lock);
     pthread_mutex_unlock(&queue->lock);
+    for (LsEntry *entry = queue->abandoned, *next; entry != NULL; entry = next) {
+        next = entry->next;
+        free(entry);
+    }
     ls_request_list_clear(&queue->waiting);
     ls_handles_clear(&queue->handles);
     ls_names_clear(&queue->names);
@@ -458,7 +463,10 @@ fail_list(LsQueue *queue, LsEntry *left, bool dispose)
 void
 ls_queue_abandon(LsQueue *queue, lockstep_status status, const char *text)
 {
-    fail_list(queue, end(queue, status, text), false);
+    LsEntry *left = end(queue, status, text);
+    if (left != NULL)
+        queue->abandoned = left; /* only the first end has any */
+    fail_list(queue, left, false);
 }
 
 void

@@ -71,7 +71,7 @@ bool ls_queue_is_calling(void);
 /* This rank wants to leave: wakes the communication thread. */
 void ls_queue_leave(LsQueue *queue);
 LsQueueState ls_queue_state(LsQueue *queue);
-/* All that is on its way and all that comes fails with this; frees nothing. Also the waiting
+/* All that is on its way and all that comes fails with this; frees nothing before the queue. Also the waiting
  * requests are dropped. Once; what comes after another end does nothing. */
 void ls_queue_abandon(LsQueue *queue, lockstep_status status, const char *text);
 

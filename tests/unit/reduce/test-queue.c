@@ -31,7 +31,8 @@ submit(LsQueue *queue, const char *name)
 {
     lockstep_handle handle;
     lockstep_tensor tensor = make_tensor(name);
-    g_assert_cmpint(ls_queue_submit(queue, (const lockstep_tensor *[]){&tensor}, 1, &work, &handle), ==, LOCKSTEP_OK);
+    g_assert_cmpint(ls_queue_submit(queue, (const lockstep_tensor *[]){&tensor}, 1, &work, &handle),
+                    ==, LOCKSTEP_OK);
     return handle;
 }
 
@@ -107,7 +108,8 @@ test_order_and_duplicates(void)
     lockstep_handle a = submit(queue, "a"), none = 1;
     submit(queue, "b");
     lockstep_tensor tensor = make_tensor("a");
-    g_assert_cmpint(ls_queue_submit(queue, (const lockstep_tensor *[]){&tensor}, 1, &work, &none), ==, LOCKSTEP_ERR_DUPLICATE);
+    g_assert_cmpint(ls_queue_submit(queue, (const lockstep_tensor *[]){&tensor}, 1, &work, &none),
+                    ==, LOCKSTEP_ERR_DUPLICATE);
     g_assert_nonnull(strstr(ls_failure_text(), "rank 3"));
     g_assert_cmpuint(ls_queue_state(queue).waiting, ==, 2);
     LsRequestList list = {0};
@@ -159,7 +161,8 @@ run_submitter(gpointer user)
             tensor.callback = on_done;
             tensor.user = crowd;
         }
-        lockstep_status status = ls_queue_submit(crowd->queue, (const lockstep_tensor *[]){&tensor}, 1, &work, &handle);
+        lockstep_status status =
+            ls_queue_submit(crowd->queue, (const lockstep_tensor *[]){&tensor}, 1, &work, &handle);
         if (status < 0) {
             g_assert_true(status == LOCKSTEP_ERR_DUPLICATE || status == LOCKSTEP_ERR_PEER_LOST ||
                           status == LOCKSTEP_ERR_SHUT_DOWN);
@@ -228,13 +231,14 @@ test_abandon_in_use(void)
     g_assert_cmpstr(ls_failure_text(), ==, "tensor held: rank 2 has died");
     ls_queue_finish(queue, entry, 0, LOCKSTEP_OK, NULL); /* too late: no effect */
     lockstep_tensor tensor = make_tensor("later");
-    g_assert_cmpint(ls_queue_submit(queue, (const lockstep_tensor *[]){&tensor}, 1, &work, &later), ==, LOCKSTEP_ERR_PEER_LOST);
+    g_assert_cmpint(ls_queue_submit(queue, (const lockstep_tensor *[]){&tensor}, 1, &work, &later),
+                    ==, LOCKSTEP_ERR_PEER_LOST);
     g_assert_nonnull(strstr(ls_failure_text(), "rank 2 has died"));
     ls_queue_close(queue, LOCKSTEP_ERR_SHUT_DOWN, "over"); /* a second end does nothing */
-    g_assert_cmpint(ls_queue_submit(queue, (const lockstep_tensor *[]){&tensor}, 1, &work, &later), ==, LOCKSTEP_ERR_PEER_LOST);
+    g_assert_cmpint(ls_queue_submit(queue, (const lockstep_tensor *[]){&tensor}, 1, &work, &later),
+                    ==, LOCKSTEP_ERR_PEER_LOST);
     ls_request_list_clear(&list);
     ls_queue_free(queue);
-    free(entry);
 }
 
 static gpointer
