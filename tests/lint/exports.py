@@ -2,7 +2,8 @@
 """exports.py LIBRARY HEADER...: a library exports what its headers declare, neither more nor less.
 
 A declaration is exported by LOCKSTEP_API or LS_CAPTURE_API in front of it. For a library that others
-look into by name, and that no header of ours declares, the version script (.map) stands for it.
+look into by name, and that no header of ours declares, the version script (.map) stands for it, and for
+the calls of MPI the table that the entries are made from (.def, .c).
 """
 import pathlib
 import re
@@ -18,6 +19,10 @@ def get_declared(headers):
         if header.endswith('.map'):
             text = pathlib.Path(header).read_text(encoding='utf-8')
             names |= set(re.findall(r'^\s+(\w+);', text.split('local:')[0], re.MULTILINE))
+            continue
+        if header.endswith('.def') or header.endswith('.c'):  # one line of a table, one entry
+            text = pathlib.Path(header).read_text(encoding='utf-8')
+            names |= {'MPI_' + name for name in re.findall(r'^LS_MPI_(?:CALL|PASS)\((\w+),', text, re.MULTILINE)}
             continue
         text = re.sub(r'/\*.*?\*/', '', pathlib.Path(header).read_text(encoding='utf-8'), flags=re.DOTALL)
         names |= set(DECLARATION.findall(text))
