@@ -3,10 +3,12 @@
  */
 #include "samples/replay-workload.h"
 
+#include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ERROR_BYTES 256
 #define TIME_MAX_US INT64_C(3600000000)
@@ -182,7 +184,12 @@ take_workload(const Place *place, Workload *workload)
 Workload *
 workload_read(const char *path, char error[ERROR_BYTES])
 {
-    struct json_object *object = json_object_from_file(path);
+    struct json_object *object = NULL;
+    if (access(path, R_OK) != 0) {
+        snprintf(error, ERROR_BYTES, "%s", strerror(errno));
+        return NULL;
+    }
+    object = json_object_from_file(path);
     Place place = {object, "the workload", 0, error};
     Workload *workload = NULL;
 
