@@ -62,6 +62,13 @@ typedef struct LsCallModel {
     bool known;          /* some one rank was last */
 } LsCallModel;
 
+/* Cells of the overview: rows are ranks, columns steps or equal times. */
+typedef struct LsGrid {
+    LsCell *cells;
+    size_t n_columns;
+    bool by_step;
+} LsGrid;
+
 struct LsModel {
     LsTrace *trace;
     const LsActivity *activity;
@@ -83,6 +90,7 @@ struct LsModel {
     uint32_t *uses_by_name;      /* all uses by (tensor, occurrence, rank) */
     uint32_t *uses_by_rank_name; /* within each rank's slice by (tensor, occurrence) */
     LsStepColumn *steps;
+    LsGrid grid;
     bool has_compute;     /* of any rank */
     bool has_submissions; /* any use says when it was submitted */
 };
@@ -100,3 +108,4 @@ LsRole ls_model_role_of_span(const LsTrack *track, const LsSpans *lane, size_t s
 /* role_of_name: LsRole per string of the trace, LS_N_ROLES where the name says nothing. */
 uint8_t *ls_model_new_roles_of_names(const LsTrace *trace);
 void ls_model_find_steps(LsModel *model);
+void ls_model_make_grid(LsModel *model); /* after all else */

@@ -219,6 +219,7 @@ ls_model_new(LsTrace *trace, const LsActivity *activity)
     sort_uses(model);
     make_marks(model);
     ls_model_find_steps(model);
+    ls_model_make_grid(model);
     return model;
 }
 
@@ -254,6 +255,7 @@ ls_model_free(LsModel *model)
     g_free(model->uses_by_name);
     g_free(model->uses_by_rank_name);
     g_free(model->steps);
+    g_free(model->grid.cells);
     ls_trace_unref(model->trace);
     g_free(model);
 }

@@ -21,6 +21,13 @@ typedef struct LsStepColumn {
     bool warmup, cut;         /* left out when the slowest step is looked for */
 } LsStepColumn;
 
+/* One cell of the overview: some ranks over some steps. */
+typedef struct LsCell {
+    float share; /* 0..1 of the step that was waited for (wait alone where no compute was recorded);
+                    < 0: unknown */
+    float cause; /* 0..1: share of the buffers in which these ranks were last, beyond chance */
+} LsCell;
+
 /* The one number that matters for a rank within a range. */
 typedef struct LsRankNote {
     int64_t wait_ns;  /* exposed wait (all wait where no compute was recorded) */

@@ -11,74 +11,33 @@
 
 #include "layout/scene-private.h"
 
-enum { MIN_CELL_PX = 3, LEFT = 64, TOP = 28, RIGHT = 16, BOTTOM = 16, TIME_COLUMNS = 200 };
+enum { MIN_CELL_PX = 3, LEFT = 64, TOP = 28, RIGHT = 16, BOTTOM = 16 };
 
 typedef struct Grid {
     LsMaking *making;
     LsOverview *overview;
     uint32_t *ranks; /* shown ranks, from top to bottom */
     uint32_t n_ranks;
-    size_t n_columns; /* steps, or slices of time */
 } Grid;
-
-static void
-get_column(const Grid *grid, size_t column, int64_t *ret_start_ns, int64_t *ret_end_ns)
-{
-    const LsModel *model = grid->making->model;
-    if (grid->overview->by_step) {
-        *ret_start_ns = model->steps[column].start_ns;
-        *ret_end_ns = model->steps[column].end_ns;
-        return;
-    }
-    int64_t first = ls_trace_get_first_ns(model->trace);
-    int64_t range = ls_trace_get_last_ns(model->trace) - first;
-    *ret_start_ns = first + range / (int64_t)grid->n_columns * (int64_t)column;
-    *ret_end_ns = first + range / (int64_t)grid->n_columns * (int64_t)(column + 1);
-}
-
-/* Share of a rank's step; < 0: unknown. */
-static double
-get_share(const LsModel *model, uint32_t rank, int64_t start_ns, int64_t end_ns)
-{
-    const LsRankModel *r = &model->rank[rank];
-    LsSet set = r->has_compute ? LS_SET_WAITED_FOR : LS_SET_WAIT;
-    if (r->greyed || (!r->has_compute && r->calls.n == 0) || end_ns <= start_ns)
-        return -1;
-    return (double)ls_busy_get_within(r->sets[set], start_ns, end_ns) / (double)(end_ns - start_ns);
-}
-
-/* How far beyond chance a rank was last: 0 by chance (1 of n), 1 always. */
-static double
-get_cause(const Grid *grid, uint32_t rank, int64_t start_ns, int64_t end_ns)
-{
-    LsRankNote note = ls_model_get_note(grid->making->model, rank, start_ns, end_ns);
-    double n = (double)grid->making->model->n_ranks;
-    if (note.buffers == 0 || n < 2)
-        return 0;
-    double share = (double)note.last / (double)note.buffers;
-    return MAX((share - 1 / n) / (1 - 1 / n), 0);
-}
 
 static LsCell
 make_cell(const Grid *grid, size_t column, size_t row)
 {
     const LsOverview *o = grid->overview;
-    size_t c0 = column * grid->n_columns / o->columns;
-    size_t c1 = (column + 1) * grid->n_columns / o->columns;
+    const LsGrid *cells = &grid->making->model->grid;
+    size_t c0 = column * cells->n_columns / o->columns;
+    size_t c1 = (column + 1) * cells->n_columns / o->columns;
     size_t r0 = row * grid->n_ranks / o->rows, r1 = (row + 1) * grid->n_ranks / o->rows;
     LsCell cell = {-1, 0};
     double sum = 0, n = 0;
-    for (size_t c = c0; c < c1; c++) {
-        int64_t start, end;
-        get_column(grid, c, &start, &end);
-        for (size_t r = r0; r < r1; r++) {
-            uint32_t rank = grid->ranks[r];
-            double share = get_share(grid->making->model, rank, start, end);
-            if (share < 0)
+    for (size_t r = r0; r < r1; r++) {
+        const LsCell *line = cells->cells + grid->ranks[r] * cells->n_columns;
+        for (size_t c = c0; c < c1; c++) {
+            if (line[c].share < 0)
                 continue;
-            sum += share;
+            sum += line[c].share;
             n++;
-            cell.cause = MAX(cell.cause, (float)get_cause(grid, rank, start, end));
+            cell.cause = MAX(cell.cause, line[c].cause);
         }
     }
     if (n > 0)
@@ -138,7 +97,7 @@ fill_grid(Grid *grid)
     o->height = floor(MAX(view->height - TOP - BOTTOM, px));
     /* Few ranks need not fill the height. */
     o->height = MIN(o->height, (double)grid->n_ranks * 40);
-    o->columns = (uint32_t)MIN(grid->n_columns, (size_t)(o->width / px));
+    o->columns = (uint32_t)MIN(grid->making->model->grid.n_columns, (size_t)(o->width / px));
     o->rows = (uint32_t)MIN(grid->n_ranks, (size_t)MAX(o->height / 1, 1));
     o->cells = g_renew(LsCell, o->cells, (size_t)o->columns * o->rows);
     for (size_t r = 0; r < o->rows; r++)
@@ -147,7 +106,7 @@ fill_grid(Grid *grid)
     o->full = find_full(o);
     add_axis(o->y_ticks, grid->n_ranks, o->height, 24, "", grid, true);
     if (o->by_step)
-        add_axis(o->x_ticks, grid->n_columns, o->width, 80, "step ", grid, false);
+        add_axis(o->x_ticks, grid->making->model->n_steps, o->width, 80, "step ", grid, false);
     else
         add_time_axis(grid);
 }
@@ -158,7 +117,7 @@ ls_making_add_overview(LsMaking *making)
     const LsView *view = making->view;
     LsOverview *o = &making->scene->overview;
     g_autofree uint32_t *ranks = g_new(uint32_t, MAX(view->n_ranks, 1));
-    Grid grid = {making, o, ranks, 0, 0};
+    Grid grid = {making, o, ranks, 0};
     o->columns = o->rows = 0;
     g_array_set_size(o->x_ticks, 0);
     g_array_set_size(o->y_ticks, 0);
@@ -167,8 +126,7 @@ ls_making_add_overview(LsMaking *making)
     for (uint32_t i = 0; i < view->n_ranks; i++)
         if (view->shown[view->order[i]])
             ranks[grid.n_ranks++] = view->order[i];
-    o->by_step = making->model->n_steps > 1;
-    grid.n_columns = o->by_step ? making->model->n_steps : TIME_COLUMNS;
+    o->by_step = making->model->grid.by_step;
     if (grid.n_ranks > 0)
         fill_grid(&grid);
 }

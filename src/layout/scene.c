@@ -17,6 +17,7 @@ typedef struct LsSceneInside {
     LsTensorLanes *lanes;
     GArray *scratch, *edges, *columns;
     bool made;
+    bool same_cells; /* the overview of the view before is that of this one */
 } LsSceneInside;
 
 uint32_t
@@ -107,7 +108,11 @@ static void
 update_rows(LsSceneInside *inside, const LsView *view)
 {
     LsScene *scene = &inside->scene;
-    if (inside->made && has_same_rows(&scene->view, view))
+    const LsView *before = &scene->view;
+    bool same_rows = inside->made && has_same_rows(before, view);
+    inside->same_cells =
+        same_rows && before->width == view->width && before->height == view->height;
+    if (same_rows)
         return;
     g_clear_pointer(&inside->lanes, ls_tensor_lanes_free);
     if (view->mode == LS_VIEW_TENSORS)
@@ -254,7 +259,8 @@ ls_scene_update(LsScene *scene, const LsView *view)
     add_rows_in_sight(&making);
     if (view->mode == LS_VIEW_TENSORS)
         ls_making_add_agreed(&making);
-    ls_making_add_overview(&making);
+    if (!inside->same_cells)
+        ls_making_add_overview(&making);
     ls_making_add_ruler(&making);
     ls_making_add_step_bars(&making);
     ls_making_add_legend(&making);

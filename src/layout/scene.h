@@ -54,14 +54,7 @@ typedef struct LsStepBar {
     bool shown, muted; /* in the visible range; warm-up or cut */
 } LsStepBar;
 
-/* One cell of the overview: cells are row-major, columns = steps (or equal times), rows = ranks
- * folded. */
-typedef struct LsCell {
-    float share; /* 0..1 of the step that was waited for (wait alone where no compute was recorded);
-                    < 0: unknown */
-    float cause; /* 0..1: share of the buffers in which these ranks were last, beyond chance */
-} LsCell;
-
+/* Cells are row-major, columns = steps (or equal times), rows = ranks folded. */
 typedef struct LsOverview {
     uint32_t columns, rows;
     double x, y, width, height; /* of the grid in the timeline area, logical px */
