@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "capture/format.h"
+#include "capture/process.h"
 #include "capture/recover.h"
 #include "lks.h"
 
@@ -64,13 +65,10 @@ find_victim(GPid wrapper)
     return 0;
 }
 
-/* Gone, or a zombie that its new parent has not looked at yet. */
 static bool
-has_ended(GPid pid)
+has_ended(GPid pid, uint64_t start_ticks)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/stat", pid);
-    g_autofree char *text = NULL;
-    return !g_file_get_contents(path, &text, NULL, NULL) || strstr(text, ") Z ") != NULL;
+    return ls_process_has_ended((uint32_t)pid, start_ticks, ls_process_namespace());
 }
 
 /* Kills one of the two; both are gone afterwards. */
@@ -82,14 +80,16 @@ kill_at_random(GPid wrapper, bool kills_wrapper)
     for (int i = 0; i < 5000 && (victim = find_victim(wrapper)) == 0; i++)
         g_usleep(1000);
     g_assert_cmpint(victim, >, 0);
+    uint64_t start_ticks = ls_process_start_ticks((uint32_t)victim);
     g_usleep((gulong)g_random_int_range(0, 120000));
     g_assert_cmpint(kill(kills_wrapper ? wrapper : victim, SIGKILL), ==, 0);
     g_assert_cmpint(waitpid(wrapper, &status, 0), ==, wrapper);
     g_assert_true(WIFSIGNALED(status));
     g_assert_cmpint(WTERMSIG(status), ==, SIGKILL);
-    for (int i = 0; i < 5000 && !has_ended(victim); i++)
+    /* With all its threads: before that nobody may touch its rings. */
+    for (int i = 0; i < 5000 && !has_ended(victim, start_ticks); i++)
         g_usleep(1000);
-    g_assert_true(has_ended(victim));
+    g_assert_true(has_ended(victim, start_ticks));
 }
 
 /* How many numbers are there; a wrong one fails the test. */
