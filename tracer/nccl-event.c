@@ -129,22 +129,28 @@ find_code(const char *func, const char *type, int *ret_nccl_type, bool *ret_is_t
     return operation | dtype << 8 | 255 << 16;
 }
 
-/* Names of operations: a handful, looked up by their address, which NCCL keeps. */
-static uint32_t
-find_name(const char *text)
+/* What the texts of an operation come to: a handful, known by their addresses, which NCCL keeps. */
+typedef struct Known {
+    const char *func, *type;
+    int64_t code, element_bytes;
+    uint32_t name;
+    bool is_total; /* bytes are those of all ranks */
+} Known;
+
+static const Known *
+find_operation(const char *func, const char *type)
 {
-    static __thread struct {
-        const char *text;
-        uint32_t id;
-    } names[NAMES_MAX];
-    if (text == NULL)
-        return 0;
-    size_t i = ((uintptr_t)text >> 3) % NAMES_MAX;
-    if (names[i].text != text || names[i].id == 0) {
-        names[i].text = text;
-        names[i].id = ls_recorder_name(text);
+    static __thread Known known[NAMES_MAX];
+    Known *found = &known[((uintptr_t)func >> 3 ^ (uintptr_t)type >> 4) % NAMES_MAX];
+    if (found->func != func || found->type != type || found->name == 0) {
+        int nccl_type;
+        found->func = func;
+        found->type = type;
+        found->code = find_code(func, type, &nccl_type, &found->is_total);
+        found->element_bytes = nccl_type >= 0 ? (int64_t)ls_nccl_type_bytes(nccl_type) : 0;
+        found->name = func != NULL ? ls_recorder_name(func) : 0;
     }
-    return names[i].id;
+    return found;
 }
 
 /* -- Communicators -- */
@@ -198,13 +204,12 @@ inherit(Slot *ret_slot, void *handle)
 static void
 set_operation(Slot *slot, const LsNcclStart *start)
 {
-    int type;
-    bool is_total;
-    slot->code = find_code(start->func, start->type, &type, &is_total);
-    slot->bytes = (int64_t)(start->count * (type >= 0 ? ls_nccl_type_bytes(type) : 0));
-    if (is_total && slot->comm != NULL)
+    const Known *known = find_operation(start->func, start->type);
+    slot->code = known->code;
+    slot->bytes = (int64_t)start->count * known->element_bytes;
+    if (known->is_total && slot->comm != NULL)
         slot->bytes *= slot->comm->ranks;
-    slot->name = find_name(start->func);
+    slot->name = known->name;
     slot->peer = start->peer;
 }
 
@@ -246,7 +251,7 @@ fill(Slot *slot, const LsNcclStart *start, const LsNcclTracedComm *comm)
         slot->device_start_ns = start->device_ns;
         break;
     case LS_NCCL_KIND_PROXY:
-        slot->name = find_name(start->is_send ? "send" : "recv");
+        slot->name = find_operation(start->is_send ? "send" : "recv", NULL)->name;
         slot->peer = start->peer;
         slot->channel = start->channel;
         slot->bytes = start->bytes;

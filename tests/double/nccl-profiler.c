@@ -30,7 +30,7 @@ static struct {
     bool has_thread;
     Job *first, **last;
     int n_pending;
-    uint64_t n_channels, n_colls, n_stops;
+    _Atomic uint64_t n_channels, n_stops;
 } host = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void
@@ -39,9 +39,9 @@ log_nothing(int level, unsigned long flags, const char *file, int line, const ch
 }
 
 static bool
-every(int64_t n, uint64_t *counter)
+every(int64_t n, _Atomic uint64_t *counter)
 {
-    return n > 0 && ++*counter % (uint64_t)n == 0;
+    return n > 0 && (atomic_fetch_add(counter, 1) + 1) % (uint64_t)n == 0;
 }
 
 /* -- Calling it -- */

@@ -33,7 +33,7 @@ ALLOWED = {
     'tracer/nvtx.c': {'stack': 'open ranges, by thread', 'nvtx': 'domains and texts that NVTX has handles of'},
     'tracer/nccl-event.c': {'slots': 'NCCL may use a handle at any time: they live as long as the process',
                             'comms': 'so do these', 'n_comms': 'used of them', 'n_events': 'slots used, in all',
-                            'n_groups': 'numbers of launches', 'names': 'of operations, by thread'},
+                            'n_groups': 'numbers of launches', 'known': 'operations, by thread'},
     'tracer/mpi.c': {'known': 'the family of the program\'s MPI library', 'state': 'it is opened once',
                      'slot': 'the real call', 'names': 'of the calls', 'depth': 'a call within a call, by thread'},
     'tracer/mpi-communicator.c': {'table': 'numbers of handles that MPI has, under its lock', 'n_numbers': 'of them',
