@@ -89,7 +89,9 @@ ls_native_add_submit(Native *native, const LsRecord *record)
     LsUse *use = get_use(native, record, record->args[4], &join);
     use->submit_ns = record->start_ns;
     use->bytes = record->args[1];
-    use->group = group_of(native, record->args[2]);
+    /* The gate may have been read before, and knows the group. */
+    if (use->group == LS_NONE)
+        use->group = group_of(native, record->args[2]);
     use->operation = (uint8_t)record->args[3];
     use->dtype = (uint8_t)(record->args[3] >> 8);
 }

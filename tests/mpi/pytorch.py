@@ -42,6 +42,7 @@ def check_trace(folder):
               if not row['tensor'].startswith('broadcast.')}
     assert len(counts) == TENSORS and set(counts.values()) == {STEPS}, counts
     assert len(tables['groups']) == TENSORS // 2, tables['groups']
+    assert {row['count'] for row in tables['groups']} == {STEPS}, tables['groups']
     assert {(row['step'], row['rank']) for row in tables['steps']} == {
         (step, rank) for step in range(STEPS) for rank in range(RANKS)}
 

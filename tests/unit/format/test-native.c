@@ -210,6 +210,30 @@ test_life_of_a_tensor_is_joined(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(count_spans(process, LS_TRACK_TENSOR), ==, 6);
 }
 
+/* As the library writes it: the loop's thread says the group, the program's does not know it. */
+static void
+test_group_is_the_gates_whoever_is_read_first(Fixture *fixture, gconstpointer data)
+{
+    LsSynthFile *file = begin(fixture, "a.lks", 0);
+    ADD(file, 1, SUBMIT, "before", 1000, 1000, 0, 1024, 0, 1 << 8);
+    ls_synth_file_flush(file, 1);
+    ADD(file, 2, GATE, "before", 1100, 1100, 0, ls_synth_file_name(file, "group0"));
+    ADD(file, 2, GATE, "after", 1200, 1200, 0, ls_synth_file_name(file, "group1"));
+    ls_synth_file_flush(file, 2);
+    ADD(file, 1, SUBMIT, "after", 1010, 1010, 0, 1024, 0, 1 << 8);
+    g_assert_true(ls_synth_file_close(file));
+
+    const LsProcess *process = load(fixture, "a.lks", 1);
+    g_assert_cmpuint(process->uses->len, ==, 2);
+    for (guint i = 0; i < 2; i++) {
+        const LsUse *use = &g_array_index(process->uses, LsUse, i);
+        g_assert_cmpint(use->submit_ns, ==, 1000 + 10 * (int64_t)i);
+        g_assert_cmpint(use->gate_ns, ==, 1100 + 100 * (int64_t)i);
+        g_assert_cmpstr(ls_strings_get(process->strings, use->group), ==,
+                        i == 0 ? "group0" : "group1");
+    }
+}
+
 static void
 test_marks_and_counters(Fixture *fixture, gconstpointer data)
 {
@@ -541,6 +565,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     TEST("life-of-a-tensor-is-joined", test_life_of_a_tensor_is_joined);
+    TEST("group-is-the-gates-whoever-is-read-first", test_group_is_the_gates_whoever_is_read_first);
     TEST("marks-and-counters", test_marks_and_counters);
     TEST("what-never-ended-is-kept-open", test_what_never_ended_is_kept_open);
     TEST("findings-of-the-recorder-come-through", test_findings_of_the_recorder_come_through);
