@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define LS_CHUNK_MAGIC     0x314b534cu /* "LKS1" */
+#define LS_CHUNK_MAGIC     0x314b534cu /* the bytes "LSK1" */
 #define LS_FORMAT_VERSION  1u
 #define LS_RANK_UNKNOWN    0xffffffffu
 #define LS_RECORD_ARGS_MAX 5
@@ -81,7 +81,7 @@ _Static_assert(sizeof(LsRecord) == 64, "a record is one cache line");
 #define LS_RECORD_BYTES_MAX 96 /* of an INSTANT or SPAN */
 
 /* What a collective does, in SUBMIT's and OPERATION's `code`: operation | dtype << 8 | reduction << 16.
- * Numbers as in Horovod's request types (facts: Horovod B2). */
+ * 0 to 8 are numbered as Horovod's request types are. */
 typedef enum LsOperation {
     LS_OPERATION_ALLREDUCE = 0,
     LS_OPERATION_ALLGATHER = 1,

@@ -69,9 +69,14 @@ ls_writer_find_folder(const char *folder, LsAreaHeader *ret_header)
 LsStatus
 ls_writer_make_folder(const char *folder, bool is_shared)
 {
-    if (mkdir(folder, is_shared ? 0777 : 0700) == 0 || errno == EEXIST)
-        return access(folder, W_OK | X_OK) == 0 ? LS_OK : LS_ERR_SYSTEM;
-    return LS_ERR_SYSTEM;
+    if (mkdir(folder, is_shared ? 0777 : 0700) != 0 && errno != EEXIST)
+        return LS_ERR_SYSTEM;
+    int fd =
+        open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC); /* a file is no folder without rights */
+    if (fd < 0)
+        return LS_ERR_SYSTEM;
+    close(fd);
+    return access(folder, W_OK | X_OK) == 0 ? LS_OK : LS_ERR_SYSTEM;
 }
 
 /* Lives of this rank that have left a file here. */

@@ -34,6 +34,50 @@ read_example(void)
     return bytes;
 }
 
+/* The page alone must do to read a file: it says each number of format.h. */
+static void
+test_numbers(void)
+{
+    static const struct {
+        int number;
+        const char *word;
+    } rows[] = {
+        {LS_OPERATION_ALLREDUCE, "allreduce"},
+        {LS_OPERATION_ALLGATHER, "allgather"},
+        {LS_OPERATION_BROADCAST, "broadcast"},
+        {LS_OPERATION_JOIN, "join"},
+        {LS_OPERATION_ADASUM, "adasum"},
+        {LS_OPERATION_ALLTOALL, "alltoall"},
+        {LS_OPERATION_BARRIER, "barrier"},
+        {LS_OPERATION_REDUCESCATTER, "reducescatter"},
+        {LS_OPERATION_ERROR, "error"},
+        {LS_OPERATION_REDUCE, "reduce"},
+        {LS_OPERATION_SEND, "send"},
+        {LS_OPERATION_RECV, "recv"},
+        {LS_OPERATION_UNKNOWN, "unknown"},
+        {LS_PATH_IDLE, "idle"},
+        {LS_PATH_BYPASS, "bypass"},
+        {LS_PATH_SLOW, "slow"},
+        {LS_PATH_MIXED, "mixed"},
+        {LS_UNIT_MILLIWATT, "milliwatt"},
+        {LS_UNIT_MILLIJOULE, "millijoule"},
+        {LS_UNIT_MEGAHERTZ, "megahertz"},
+        {LS_UNIT_PERCENT, "percent"},
+        {LS_UNIT_CELSIUS, "celsius"},
+        {LS_UNIT_MICROJOULE, "microjoule"},
+    };
+    g_autofree char *text = NULL;
+    g_autofree char *path =
+        g_build_filename(g_getenv("LOCKSTEP_SOURCE"), "src", "capture", "FORMAT.md", NULL);
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    g_strdelimit(text, "\n", ' ');
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *said = g_strdup_printf(" %d %s", rows[i].number, rows[i].word);
+        if (strstr(text, said) == NULL)
+            g_error("FORMAT.md does not say \"%s\"", said + 1);
+    }
+}
+
 static void
 test_example(void)
 {
@@ -181,6 +225,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/capture/encode/worked-example-of-the-format", test_example);
+    g_test_add_func("/capture/encode/page-says-each-number", test_numbers);
     g_test_add_func("/capture/encode/any-record-comes-back", test_round_trip);
     g_test_add_func("/capture/encode/usual-span-within-24-bytes", test_usual_span_is_small);
     g_test_add_func("/capture/encode/no-room-changes-nothing", test_no_room_changes_nothing);
