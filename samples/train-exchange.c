@@ -40,8 +40,7 @@ static lockstep_status
 complain(lockstep_status status, const char *what)
 {
     const char *text = lockstep_last_error();
-    fprintf(stderr, "train: %s: %s%s%s\n", what, lockstep_status_text(status),
-            text[0] != '\0' ? ": " : "", text);
+    fprintf(stderr, "train: %s: %s\n", what, text[0] != '\0' ? text : lockstep_status_text(status));
     return status;
 }
 
@@ -127,7 +126,7 @@ exchange_submit(Exchange *exchange, int step, const Parameter *parameter)
     status = lockstep_allreduce(exchange->context, &tensor, LOCKSTEP_AVERAGE,
                                 &exchange->handles[exchange->n_handles]);
     if (status < 0)
-        return complain(status, parameter->name);
+        return complain(status, "while submitting");
     exchange->n_handles++;
     return LOCKSTEP_OK;
 }
@@ -170,7 +169,7 @@ exchange_share_weights(Exchange *exchange, Net *net)
             status = lockstep_broadcast(exchange->context, &tensor, 0,
                                         &exchange->handles[exchange->n_handles]);
             if (status < 0)
-                return complain(status, name);
+                return complain(status, "while submitting");
             exchange->n_handles++;
         }
     }

@@ -28,7 +28,7 @@
 #define BACKWARD_SHARE  0.58
 #define OPTIMIZER_SHARE 0.08
 
-enum { EXIT_FAILED = 1, EXIT_PEER_LOST = 3 };
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_PEER_LOST = 3 };
 
 typedef struct Trainer {
     TrainOptions options;
@@ -250,6 +250,30 @@ train(Trainer *trainer)
     return status;
 }
 
+/* A rank or a tensor that an option names and nobody is would silently change nothing. */
+static bool
+check_names(const Trainer *trainer)
+{
+    const TrainOptions *options = &trainer->options;
+    int last = trainer->ranks - 1;
+    bool found = options->late_tensor == NULL;
+
+    for (int i = 0; !found && i < net_get_layers(trainer->net); i++) {
+        int n = 0;
+        const Parameter *parameters = net_get_parameters(trainer->net, i, &n);
+        for (int p = 0; p < n; p++)
+            found = found || strcmp(parameters[p].name, options->late_tensor) == 0;
+    }
+    if (found && options->slow_rank <= last && options->die_rank <= last)
+        return true;
+    if (trainer->rank == 0 && !found)
+        fprintf(stderr, "train: --late-tensor: there is no tensor %s\n", options->late_tensor);
+    else if (trainer->rank == 0)
+        fprintf(stderr, "train: --%s-rank: the last rank is %d\n",
+                options->slow_rank > last ? "slow" : "die", last);
+    return false;
+}
+
 static int
 run(Trainer *trainer)
 {
@@ -266,6 +290,8 @@ run(Trainer *trainer)
         fputs("train: out of memory\n", stderr);
         return EXIT_FAILED;
     }
+    if (!check_names(trainer))
+        return EXIT_USAGE;
     for (int i = 0; i < net_get_layers(trainer->net); i++)
         trainer->operations += net_get_operations(trainer->net, i);
     status = train(trainer);

@@ -107,7 +107,27 @@ def check_death(folder):
     assert time.monotonic() - begin < 20
 
 
+def check_names(folder):
+    """Who or what is not there is an error, not an option without effect."""
+    for arguments, part in ((('--slow-rank', 9, '--slow-ms', 1), 'slow-rank'),
+                            (('--die-rank', 2, '--die-step', 0), 'die-rank'),
+                            (('--late-tensor', 'nope', '--slow-rank', 0), 'no tensor nope')):
+        for ranks in (0, 2):
+            run = train(folder, '--steps', 1, '--size', 8, *arguments, ranks=ranks)
+            assert run.returncode == 2 and run.stderr.count(part) == 1, run.stderr
+
+
+def check_no_folder(folder):
+    """A run folder that cannot be is a sentence with its true reason; training goes on."""
+    (folder / 'file').write_text('')
+    for run, reason in (('file', 'Not a directory'), ('no/run', 'No such file or directory')):
+        done = train(folder, '--steps', 1, '--size', 8, '--run', run)
+        assert done.returncode == 0 and reason in done.stderr and 'step 0' in done.stdout, done
+
+
 TESTS = [
+    ('/train/options/run-folder-that-cannot-be', check_no_folder),
+    ('/train/options/names-that-are-not-there', check_names),
     ('/train/weights/four-ranks-are-one-with-the-fourfold-batch', check_weights),
     ('/train/loss/falls', check_loss),
     ('/train/loss/falls-as-far-with-compression', check_compression),
