@@ -12,6 +12,7 @@
 #include "format/format.h"
 #include "merge/leftovers.h"
 
+#include <errno.h>
 #include <glib/gstdio.h>
 #include <json-c/json.h>
 #include <string.h>
@@ -172,8 +173,13 @@ add_folder(LsFiles *files, const char *folder, GError **error)
         g_autofree char *path = g_build_filename(folder, name, NULL);
         bool native = g_str_has_suffix(name, ".lks");
 
-        if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
+        if (!g_file_test(path, G_FILE_TEST_IS_REGULAR)) {
+            if (native)
+                g_ptr_array_add(
+                    files->problems,
+                    g_strdup_printf("%s is no regular file and was passed over.", path));
             continue;
+        }
         if (g_str_equal(name, "run.json")) {
             load_run_json(files, path);
             ours = true;
@@ -200,8 +206,19 @@ add_folder(LsFiles *files, const char *folder, GError **error)
 bool
 ls_files_add(LsFiles *files, const char *path, GError **error)
 {
-    if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
-        g_set_error(error, LS_ERROR, LS_ERROR_BAD_FILE, "There is no file or folder %s.", path);
+    GStatBuf status;
+
+    if (g_stat(path, &status) != 0) {
+        int code = errno;
+
+        if (path[0] == '\0')
+            g_set_error(error, LS_ERROR, LS_ERROR_BAD_FILE,
+                        "The name of the file or folder is empty.");
+        else if (code == ENOENT)
+            g_set_error(error, LS_ERROR, LS_ERROR_BAD_FILE, "There is no file or folder %s.", path);
+        else
+            g_set_error(error, LS_ERROR, LS_ERROR_BAD_FILE, "%s cannot be read: %s.", path,
+                        g_strerror(code));
         return false;
     }
     if (g_file_test(path, G_FILE_TEST_IS_DIR))

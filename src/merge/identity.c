@@ -175,11 +175,16 @@ part_lives(const LsProcess *before, LsProcess *process, int32_t last_life)
                                "same time; both are shown.",
                                who_b, a->source, who_a, b->rank);
     } else {
+        const char *run_a = g_hash_table_lookup(before->facts, "run.id");
+        const char *run_b = g_hash_table_lookup(process->facts, "run.id");
+        bool mixed = run_a != NULL && run_b != NULL && !g_str_equal(run_a, run_b);
+
         b->incarnation = last_life + 1;
-        ls_process_add_finding(process, LS_NOTE, -1,
-                               "Rank %d ran before (%s, %s); this one is taken for its life "
-                               "number %d.",
-                               b->rank, a->source, who_a, b->incarnation);
+        ls_process_add_finding(process, mixed ? LS_WARNING : LS_NOTE, -1,
+                               "Rank %d ran before (%s, %s)%s; this one is shown as its life %d.",
+                               b->rank, a->source, who_a,
+                               mixed ? ", in another run: files of two runs are mixed" : "",
+                               b->incarnation + 1);
     }
 }
 

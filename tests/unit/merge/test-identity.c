@@ -151,6 +151,27 @@ test_conflict(void)
                     "that they are rank 1"));
 }
 
+/* A life that its recorder did not count, under another run's id: somebody mixed two runs. */
+static void
+test_mixed_runs(void)
+{
+    for (int mixed = 0; mixed < 2; mixed++) {
+        g_autoptr(GPtrArray) list = new_list();
+        LsProcess *later = add(list, 1, 12, "c.lks", 150, 200);
+        LsProcess *earlier = add(list, 1, 10, "a.lks", 0, 100);
+        const LsFinding *finding;
+
+        g_hash_table_insert(earlier->facts, g_strdup("run.id"), g_strdup("7"));
+        g_hash_table_insert(later->facts, g_strdup("run.id"), g_strdup(mixed ? "8" : "7"));
+        ls_identity_find_lives(list);
+        g_assert_cmpuint(later->findings->len, ==, 1);
+        finding = &g_array_index(later->findings, LsFinding, 0);
+        g_assert_cmpint(finding->severity, ==, mixed ? LS_WARNING : LS_NOTE);
+        g_assert_cmpint(strstr(finding->text, "two runs are mixed") != NULL, ==, mixed);
+        g_assert_nonnull(strstr(finding->text, "its life 2"));
+    }
+}
+
 static void
 test_lives(void)
 {
@@ -266,6 +287,7 @@ main(int argc, char **argv)
     g_test_add_func("/merge/identity/files-of-one-process-join", test_siblings);
     g_test_add_func("/merge/identity/two-at-once-are-a-conflict", test_conflict);
     g_test_add_func("/merge/identity/one-after-another-are-lives", test_lives);
+    g_test_add_func("/merge/identity/mixed-runs", test_mixed_runs);
     g_test_add_func("/merge/identity/absent-ranks", test_absent);
     g_test_add_func("/merge/identity/worlds-differ", test_worlds_differ);
     g_test_add_func("/merge/identity/ticks-are-not-files", test_indirect);
