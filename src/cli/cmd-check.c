@@ -141,4 +141,4 @@ run(int argc, char **argv)
     return status < 0 ? ls_options_fail("check", error) : status;
 }
 
-const LsCmd ls_cmd_check = {"check", "say what is wrong with a recording", run};
+const LsCmd ls_cmd_check = {"check", "say what is wrong with a recording", run, NULL};

@@ -217,4 +217,4 @@ run(int argc, char **argv)
     return status < 0 ? ls_options_fail("info", error) : status;
 }
 
-const LsCmd ls_cmd_info = {"info", "say what is in a recording", run};
+const LsCmd ls_cmd_info = {"info", "say what is in a recording", run, NULL};

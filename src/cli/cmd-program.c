@@ -45,6 +45,20 @@ execute(const char *command, const char *program, const char *build_folder, cons
     return LS_EXIT_USAGE;
 }
 
+static bool
+has_record(void)
+{
+    g_autofree char *path = find_program("lockstep-record", "tracer");
+    return path != NULL;
+}
+
+static bool
+has_view(void)
+{
+    g_autofree char *path = find_program("lockstep-view", "ui");
+    return path != NULL;
+}
+
 static int
 run_record(int argc, char **argv)
 {
@@ -57,5 +71,5 @@ run_view(int argc, char **argv)
     return execute("view", "lockstep-view", "ui", "GTK 4.8 or later is installed", argv);
 }
 
-const LsCmd ls_cmd_record = {"record", "run a program and record it", run_record};
-const LsCmd ls_cmd_view = {"view", "look at a run in a window", run_view};
+const LsCmd ls_cmd_record = {"record", "run a program and record it", run_record, has_record};
+const LsCmd ls_cmd_view = {"view", "look at a run in a window", run_view, has_view};

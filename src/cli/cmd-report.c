@@ -235,4 +235,4 @@ run(int argc, char **argv)
     return report(&options, writer, analyses, gates);
 }
 
-const LsCmd ls_cmd_report = {"report", "say where the time of a run goes", run};
+const LsCmd ls_cmd_report = {"report", "say where the time of a run goes", run, NULL};

@@ -186,4 +186,5 @@ run(int argc, char **argv)
     return ls_options_fail("settings", error);
 }
 
-const LsCmd ls_cmd_settings = {"settings", "print the settings of the reduction library", run};
+const LsCmd ls_cmd_settings = {"settings", "print the settings of the reduction library", run,
+                               NULL};

@@ -4,6 +4,8 @@
 
 #include <glib.h>
 
+#include <stdbool.h>
+
 /* Exit statuses (design 9). */
 enum {
     LS_EXIT_DONE = 0,
@@ -17,4 +19,5 @@ typedef struct LsCmd {
     const char *help; /* one line, lower case, no full stop */
     /* argv[0] is the command's name; options are parsed by the command with GOptionContext. */
     int (*run)(int argc, char **argv);
+    bool (*is_there)(void); /* NULL: always; help lists only what is */
 } LsCmd;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const LsCmd *const commands[] = {
-    &ls_cmd_record, &ls_cmd_view, &ls_cmd_report,
+    &ls_cmd_record, &ls_cmd_view,  &ls_cmd_report,
 #if LS_HAVE_DRAW
     &ls_cmd_render,
 #endif
@@ -22,7 +22,8 @@ print_help(FILE *out)
 {
     fputs("Usage: lockstep COMMAND [options]\n\nCommands:\n", out);
     for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
-        fprintf(out, "  %-10s%s\n", commands[i]->name, commands[i]->help);
+        if (commands[i]->is_there == NULL || commands[i]->is_there())
+            fprintf(out, "  %-10s%s\n", commands[i]->name, commands[i]->help);
     fputs("\nlockstep COMMAND --help tells the options of a command.\n", out);
 }
 

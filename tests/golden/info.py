@@ -80,6 +80,38 @@ def check_refused():
                 assert path.name in found.stderr and found.stderr.endswith('.\n'), found.stderr
 
 
+def check_odd_paths():
+    """A path that leads nowhere says why; a trace file that is none is not passed over in silence."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / 'loop').symlink_to('loop')
+        (folder / 'begun.json').write_text('[')
+        os.mkfifo(folder / 'rank-00001.x.1.lks')
+        for path, part in ((folder / 'loop', 'symbolic links'), ('', 'empty'),
+                           (folder / 'begun.json' / 'x', 'Not a directory')):
+            found = run('info', path)
+            assert found.returncode == 3 and part in found.stderr, found
+        found = run('check', folder)
+        assert found.returncode == 1 and 'rank-00001.x.1.lks is no regular file' in found.stdout, found
+
+
+def check_help():
+    """Only what can be run is listed."""
+    with tempfile.TemporaryDirectory() as name:
+        alone = pathlib.Path(name) / 'lockstep'
+        alone.write_bytes(pathlib.Path(LOCKSTEP).read_bytes())
+        alone.chmod(0o755)
+        for programs in ((), ('record',), ('record', 'view')):
+            for program in programs:
+                (alone.parent / f'lockstep-{program}').write_text('#!/bin/sh\n')
+                (alone.parent / f'lockstep-{program}').chmod(0o755)
+            listed = subprocess.run([alone, 'help'], capture_output=True, text=True, check=True,
+                                    env={'PATH': name}).stdout
+            for program in ('record', 'view'):
+                assert (f'\n  {program} ' in listed) == (program in programs), listed
+            assert '\n  report ' in listed
+
+
 def check_usage():
     for arguments in (['no-such'], ['info'], ['info', '--format', 'xml', '.'], ['info', '--no-such', '.']):
         found = run(*arguments)
@@ -90,7 +122,7 @@ def check_usage():
 
 
 def main():
-    checks = [check_timelines, check_begun, check_refused, check_usage]
+    checks = [check_timelines, check_begun, check_refused, check_odd_paths, check_help, check_usage]
     failed = False
     print(f'1..{len(checks)}')
     for number, check in enumerate(checks, 1):
