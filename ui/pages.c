@@ -70,6 +70,8 @@ ls_pages_add(LsPages *pages, GtkStack *stack)
     pages->error_title = new_text("", "title-2");
     pages->error_text = new_text("", "page-text");
     gtk_label_set_selectable(GTK_LABEL(pages->error_text), TRUE);
+    /* To be copied by mouse; with the focus it would come up selected. */
+    gtk_widget_set_focusable(pages->error_text, FALSE);
     gtk_box_append(GTK_BOX(error), pages->error_title);
     gtk_box_append(GTK_BOX(error), pages->error_text);
     add_open_buttons(error);

@@ -406,6 +406,17 @@ ls_window_actions_new_shortcuts(void)
     return controller;
 }
 
+/* Keys that would vanish in a list of keys are written out. */
+static char *
+format_key(unsigned int key, GdkModifierType modifiers)
+{
+    if (key == GDK_KEY_comma)
+        return g_strdup("comma");
+    if (key == GDK_KEY_period)
+        return g_strdup("full stop");
+    return gtk_accelerator_get_label(key, modifiers);
+}
+
 static char *
 format_keys(const char *keys)
 {
@@ -416,7 +427,7 @@ format_keys(const char *keys)
         GdkModifierType modifiers;
         if (g_str_has_prefix(*name, "KP_") || !gtk_accelerator_parse(*name, &key, &modifiers))
             continue;
-        g_autofree char *label = gtk_accelerator_get_label(key, modifiers);
+        g_autofree char *label = format_key(key, modifiers);
         g_string_append_printf(text, "%s%s", text->len ? ",  " : "", label);
     }
     return g_string_free(text, FALSE);

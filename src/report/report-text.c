@@ -34,6 +34,16 @@ is_moment(const LsColumn *column)
     return g_strv_contains(names, column->name);
 }
 
+/* To the microsecond: neighbouring moments must differ. */
+static char *
+format_moment(int64_t ns)
+{
+    int64_t us = ns / 1000;
+
+    return g_strdup_printf("%s%" G_GINT64_FORMAT ".%03d ms", us < 0 ? "-" : "", ABS(us) / 1000,
+                           (int)(ABS(us) % 1000));
+}
+
 static char *
 format_number(const LsColumn *column, double value)
 {
@@ -61,9 +71,10 @@ format_cell(const LsTable *table, size_t row, size_t c, int64_t first_ns)
         return g_strdup("-");
     switch (column->type) {
     case LS_COLUMN_INT:
+        if (is_moment(column))
+            return format_moment(ls_table_get_int(table, row, c) - first_ns);
         if (is_time(column))
-            return ls_format_ns(ls_table_get_int(table, row, c) -
-                                (is_moment(column) ? first_ns : 0));
+            return ls_format_ns(ls_table_get_int(table, row, c));
         if (is_bytes(column))
             return ls_format_bytes(ls_table_get_int(table, row, c));
         return g_strdup_printf("%" G_GINT64_FORMAT, ls_table_get_int(table, row, c));
