@@ -97,6 +97,18 @@ add_times_and_paths(const LsTrace *trace, const GArray *numbers, Trait *traits)
     }
 }
 
+/* By name: whether a library was initialised meanwhile. Asked once a name, not once a span. */
+static bool *
+find_inits(const LsTrace *trace)
+{
+    uint32_t n = ls_strings_get_n(ls_trace_get_strings(trace));
+    bool *inits = g_new(bool, n);
+
+    for (uint32_t i = 0; i < n; i++)
+        inits[i] = g_str_has_prefix(ls_trace_get_string(trace, i), "INIT_");
+    return inits;
+}
+
 /* A communicator is made by its first call; the timeline of Horovod marks making it and the fusion
  * buffer by activities whose name begins with INIT_. */
 static void
@@ -106,6 +118,7 @@ add_firsts(const LsTrace *trace, const GArray *numbers, Trait *traits)
     const LsCall *calls = ls_trace_get_calls(trace, &n_calls);
     const LsTrack *tracks = ls_trace_get_tracks(trace, &n_tracks);
     g_autoptr(GHashTable) known = g_hash_table_new(g_direct_hash, g_direct_equal);
+    g_autofree bool *inits = find_inits(trace);
 
     for (size_t i = 0; i < n_calls; i++) {
         Trait *trait;
@@ -125,7 +138,7 @@ add_firsts(const LsTrace *trace, const GArray *numbers, Trait *traits)
                 size_t fresh = 0;
                 Trait *trait;
 
-                if (!g_str_has_prefix(ls_trace_get_string(trace, lane->name[i]), "INIT_"))
+                if (!inits[lane->name[i]])
                     continue;
                 trait =
                     find_trait(trace, numbers, traits, tracks[t].rank, lane->start_ns[i], &fresh);
