@@ -72,7 +72,7 @@ static bool
 parse_options(Options *options, int argc, char **argv)
 {
     *options = (Options){.steps = 20, .layers = 4, .floats = 4096, .late_rank = -1};
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (strcmp(argv[i], "--steps") == 0)
             options->steps = atoi(value);
@@ -83,7 +83,6 @@ parse_options(Options *options, int argc, char **argv)
         else if (strcmp(argv[i], "--late") != 0 ||
                  sscanf(value, "%d:%ld", &options->late_rank, &options->late_us) != 2)
             return false;
-        i++;
     }
     return options->steps >= 0 && options->layers >= 1 && options->layers <= LAYERS_MAX &&
            options->floats >= 1;

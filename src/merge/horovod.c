@@ -303,7 +303,7 @@ void
 ls_horovod_join(GPtrArray *processes)
 {
     LsProcess *teller = find_teller(processes);
-    LsJoin join = {NULL};
+    LsJoin join = {0};
 
     for (guint i = 0; teller == NULL && i < processes->len; i++)
         join_others(g_ptr_array_index(processes, i));

@@ -107,10 +107,10 @@ float_to_half(float value)
     int exponent = (int)(bits >> 23 & 255u) - 112;
     if (exponent >= 31)
         return (uint16_t)(sign | 0x7c00u | ((bits & 0x7fffffffu) > 0x7f800000u ? 0x200u : 0));
+    if (exponent < -10)
+        return sign;
     if (exponent <= 0)
-        return exponent < -10
-                   ? sign
-                   : (uint16_t)(sign | ((bits & 0x7fffffu) | 0x800000u) >> (14 - exponent));
+        return (uint16_t)(sign | ((bits & 0x7fffffu) | 0x800000u) >> (14 - exponent));
     uint32_t rounded = (bits & 0x7fffffu) + 0xfffu + (bits >> 13 & 1u);
     return (uint16_t)(sign | (((uint32_t)exponent << 10) + (rounded >> 13)));
 }
