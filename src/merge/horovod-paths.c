@@ -52,17 +52,19 @@ count_before(const GArray *moments, guint *at, int64_t time_ns)
 
 /* Of each cycle whether a tensor that the cache answered for was executed after it. */
 static uint8_t *
-find_hits(const LsProcess *process, const uint8_t *cached)
+find_hits(const LsProcess *process, const GByteArray *cached)
 {
     uint8_t *hits = g_new0(uint8_t, process->cycles->len + 1);
     guint n = process->cycles->len;
+    /* Uses beyond these were joined from ranges: no timeline says how they were agreed on. */
+    guint n_told = cached != NULL && n > 0 ? MIN(cached->len, process->uses->len) : 0;
 
-    for (guint i = 0; cached != NULL && n > 0 && i < process->uses->len; i++) {
+    for (guint i = 0; i < n_told; i++) {
         const LsUse *use = &g_array_index(process->uses, LsUse, i);
         guint low = 0, high = n;
         int64_t start_ns;
 
-        if (!cached[i] || use->call >= process->calls->len)
+        if (!cached->data[i] || use->call >= process->calls->len)
             continue;
         start_ns = g_array_index(process->calls, LsCall, use->call).start_ns;
         while (high - low > 1) {
@@ -167,7 +169,7 @@ list_moves(const LsMember *member)
 }
 
 void
-ls_horovod_settle_cycles(const LsMember *member, const uint8_t *cached)
+ls_horovod_settle_cycles(const LsMember *member, const GByteArray *cached)
 {
     LsProcess *process = member->process;
     g_autoptr(GArray) submitted = list_moments(process, true);

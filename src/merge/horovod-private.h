@@ -49,10 +49,10 @@ typedef struct LsMember {
 
 typedef struct LsJoin {
     LsDeeds *deeds;
-    GArray *members;  /* LsMember */
-    uint8_t *cached;  /* by use of the teller: the response cache answered for it */
-    uint32_t *n_uses; /* by call of the teller: how many it carried */
-    GArray *in_order; /* uint32_t: the teller's calls by start */
+    GArray *members;    /* LsMember */
+    GByteArray *cached; /* by use of the teller's timeline: the response cache answered for it */
+    uint32_t *n_uses;   /* by call of the teller: how many it carried */
+    GArray *in_order;   /* uint32_t: the teller's calls by start */
 } LsJoin;
 
 /* The domain of Horovod's operations; whether a process has such ranges. */
@@ -91,7 +91,7 @@ void ls_member_join_nameless(const LsJoin *join, LsMember *member);
 bool ls_horovod_find_cycles(LsProcess *process, uint8_t *taken);
 /* horovod-paths.c: what each cycle led to, when the process's uses and calls are there. cached: of
  * each of its uses whether the response cache answered for it; NULL where that is not known. */
-void ls_horovod_settle_cycles(const LsMember *member, const uint8_t *cached);
+void ls_horovod_settle_cycles(const LsMember *member, const GByteArray *cached);
 /* What is the same on all ranks, or known from the others alone: paths, what a root received. */
 void ls_horovod_settle_rounds(GPtrArray *processes, LsProcess *teller);
 

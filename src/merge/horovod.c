@@ -40,7 +40,8 @@ read_teller(LsJoin *join)
     LsProcess *teller = join->deeds->teller;
     g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL);
 
-    join->cached = g_new0(uint8_t, teller->uses->len + 1);
+    join->cached = g_byte_array_new();
+    g_byte_array_set_size(join->cached, teller->uses->len);
     join->n_uses = g_new0(uint32_t, teller->calls->len + 1);
     for (guint i = 0; i < teller->uses->len; i++) {
         LsUse *use = &g_array_index(teller->uses, LsUse, i);
@@ -49,7 +50,7 @@ read_teller(LsJoin *join)
 
         use->occurrence = count;
         g_hash_table_insert(counts, key, GUINT_TO_POINTER(count + 1));
-        join->cached[i] = use->submit_ns == LS_TIME_NONE;
+        join->cached->data[i] = use->submit_ns == LS_TIME_NONE;
         if (use->call < teller->calls->len)
             join->n_uses[use->call]++;
     }
@@ -260,7 +261,7 @@ free_join(LsJoin *join)
     }
     g_array_unref(join->members);
     g_array_unref(join->in_order);
-    g_free(join->cached);
+    g_byte_array_unref(join->cached);
     g_free(join->n_uses);
     ls_deeds_free(join->deeds);
 }
