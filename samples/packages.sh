@@ -9,13 +9,14 @@
 lockstep_packages_build="meson ninja-build gcc libc6-dev pkg-config python3 libgtk-4-dev libcairo2-dev
     libjson-c-dev libzstd-dev zlib1g-dev libopenmpi-dev openmpi-bin
     fonts-dejavu-core adwaita-icon-theme librsvg2-common"
-lockstep_packages_test="xvfb xauth xdotool imagemagick x11-utils dbus dbus-x11 at-spi2-core git binutils"
+lockstep_packages_test="libxtst-dev libx11-dev xvfb xauth xdotool imagemagick x11-utils dbus dbus-x11 at-spi2-core git binutils"
 lockstep_packages_ci="clang libclang-rt-14-dev"
 
 # For systems without dpkg: the same as programs and pkg-config names.
 lockstep_programs_build="meson ninja gcc pkg-config python3 mpicc mpirun"
 lockstep_libraries_build="gtk4 cairo json-c libzstd zlib"
 lockstep_programs_test="Xvfb xvfb-run xdotool import dbus-run-session git readelf"
+lockstep_libraries_test="xtst x11"
 lockstep_programs_ci="clang"
 
 # Debian's own Python and tools stand first: meson and the tests use /usr/bin/python3.
