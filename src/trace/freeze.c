@@ -216,7 +216,8 @@ make_label(const LsRank *rank)
     if (rank->rank < 0 && rank->pid >= 0)
         g_string_append_printf(label, " pid %" G_GINT64_FORMAT, rank->pid);
     if (rank->incarnation > 0)
-        g_string_append_printf(label, " (life %d)", rank->incarnation + 1);
+        g_string_append_printf(label, " (life %" G_GINT64_FORMAT ")",
+                               (int64_t)rank->incarnation + 1);
     return g_string_free(label, FALSE);
 }
 
