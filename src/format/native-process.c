@@ -100,7 +100,7 @@ ls_native_new(const char *source, uint32_t pid, uint32_t rank, uint32_t incarnat
     native->process->rank.source = g_strdup(source);
     native->process->rank.format = "lockstep";
     native->process->rank.pid = pid;
-    native->process->rank.incarnation = (int32_t)MIN(incarnation, INT32_MAX);
+    native->process->rank.incarnation = (int32_t)MIN(incarnation, LS_RANK_MAX);
     native->pid = pid;
     native->rank = rank;
     native->incarnation = incarnation;
@@ -217,9 +217,9 @@ apply_info(LsRank *rank, const char *key, const char *value)
     else if (strcmp(key, "boot_id") == 0)
         replace_text(&rank->boot_id, value);
     else if (strcmp(key, "world") == 0)
-        rank->world = (int32_t)CLAMP(g_ascii_strtoll(value, NULL, 10), -1, INT32_MAX);
+        rank->world = (int32_t)CLAMP(g_ascii_strtoll(value, NULL, 10), -1, LS_RANK_MAX);
     else if (strcmp(key, "local_rank") == 0)
-        rank->local_rank = (int32_t)CLAMP(g_ascii_strtoll(value, NULL, 10), -1, INT32_MAX);
+        rank->local_rank = (int32_t)CLAMP(g_ascii_strtoll(value, NULL, 10), -1, LS_RANK_MAX);
     else if (strcmp(key, "test_double") == 0)
         rank->test_double = is_true(value);
 }

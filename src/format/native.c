@@ -119,7 +119,7 @@ take_chunk(Reader *reader, const LsChunkHeader *header, const uint8_t *payload, 
     if (!g_hash_table_insert(native->chunks, GUINT_TO_POINTER(header->sequence),
                              GUINT_TO_POINTER(header->crc32c)))
         return; /* once more: recovered, or the file twice */
-    if (header->rank != LS_RANK_UNKNOWN && header->rank <= INT32_MAX) {
+    if (header->rank != LS_RANK_UNKNOWN && header->rank <= LS_RANK_MAX) {
         native->rank = header->rank;
         native->process->rank.rank = (int32_t)header->rank;
     }
