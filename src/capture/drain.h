@@ -28,6 +28,7 @@ typedef struct LsDrain {
     void (*word)(const LsRecord *record); /* into the recorder's own ring */
     void (*notice)(int severity, const char *text);
     void (*off)(void); /* stops recording: there is no file */
+    int64_t (*measure)(void); /* what a record costs, in ns; below 0: not known */
     LsWindow *window;
 
     _Atomic uint32_t wake; /* futex: something to do before the next round */

@@ -170,6 +170,7 @@ start_drain(void)
     drain->word = ls_words_add;
     drain->notice = ls_words_notice;
     drain->off = turn_off;
+    drain->measure = ls_thread_measure;
     drain->window = &ls_recorder.window;
     return ls_drain_start(drain);
 }
