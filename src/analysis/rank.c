@@ -20,6 +20,8 @@ enum {
     CLOCK_METHOD,
     CLOCK_OFFSET,
     CLOCK_UNCERTAINTY,
+    RECORD_COST,
+    RECORDER_CPU,
     RECORDED,
     FORMAT,
     SOURCE,
@@ -40,6 +42,8 @@ static const LsColumn columns[] = {
     [CLOCK_METHOD] = {"clock_method", LS_COLUMN_TEXT},
     [CLOCK_OFFSET] = {"clock_offset_ns", LS_COLUMN_INT},
     [CLOCK_UNCERTAINTY] = {"clock_uncertainty_ns", LS_COLUMN_INT},
+    [RECORD_COST] = {"record_cost_ns", LS_COLUMN_INT},
+    [RECORDER_CPU] = {"recorder_cpu_ns", LS_COLUMN_INT},
     [RECORDED] = {"recorded", LS_COLUMN_BOOL},
     [FORMAT] = {"format", LS_COLUMN_TEXT},
     [SOURCE] = {"source", LS_COLUMN_TEXT},
@@ -72,6 +76,8 @@ add_row(LsTable *table, const LsRank *rank)
         ls_table_set_int(table, LOST, (int64_t)rank->lost);
         ls_table_set_int(table, DAMAGED, (int64_t)rank->damaged);
     }
+    set_ns(table, RECORD_COST, rank->record_cost_ns);
+    set_ns(table, RECORDER_CPU, rank->recorder_cpu_ns);
     if (rank->clock_method != LS_CLOCK_NONE) {
         ls_table_set_int(table, CLOCK_OFFSET, rank->clock_offset_ns);
         ls_table_set_int(table, CLOCK_UNCERTAINTY, rank->clock_uncertainty_ns);

@@ -206,6 +206,14 @@ replace_text(char **text, const char *value)
     *text = g_strdup(value);
 }
 
+/* A duration; beyond a year it is damage. */
+static int64_t
+parse_cost(const char *value)
+{
+    int64_t ns = g_ascii_isdigit(value[0]) ? g_ascii_strtoll(value, NULL, 10) : -1;
+    return ns >= 0 && ns < INT64_C(365) * 86400 * 1000000000 ? ns : LS_TIME_NONE;
+}
+
 /* Facts that have a place of their own in the rank's row. */
 static void
 apply_info(LsRank *rank, const char *key, const char *value)
@@ -222,6 +230,10 @@ apply_info(LsRank *rank, const char *key, const char *value)
         rank->local_rank = (int32_t)CLAMP(g_ascii_strtoll(value, NULL, 10), -1, LS_RANK_MAX);
     else if (strcmp(key, "test_double") == 0)
         rank->test_double = is_true(value);
+    else if (strcmp(key, "recorder.cost_ns") == 0)
+        rank->record_cost_ns = parse_cost(value);
+    else if (strcmp(key, "recorder.drain_ns") == 0)
+        rank->recorder_cpu_ns = parse_cost(value);
 }
 
 /* The last value counts: the one of the highest sequence, whatever the order in the file. */

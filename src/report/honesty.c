@@ -129,6 +129,78 @@ add_losses(GPtrArray *lines, const LsTrace *trace, const Sums *sums)
     add(lines, "faults found in files: %" G_GUINT64_FORMAT, sums->damaged);
 }
 
+/* The largest over the ranks, and of which. */
+typedef struct Cost {
+    int64_t record_min_ns, record_max_ns;
+    double made, own; /* shares of a rank's recorded time: making records, the recorder's thread */
+    int32_t made_rank, own_rank;
+    uint32_t measured, unclosed, unmeasured; /* ranks */
+} Cost;
+
+static void
+add_cost_of(Cost *cost, const LsRank *rank)
+{
+    double window_ns = (double)(rank->last_ns - rank->first_ns);
+
+    if (rank->record_cost_ns == LS_TIME_NONE) {
+        cost->unmeasured++;
+        return;
+    }
+    cost->record_min_ns =
+        cost->measured == 0 ? rank->record_cost_ns : MIN(cost->record_min_ns, rank->record_cost_ns);
+    cost->record_max_ns = MAX(cost->record_max_ns, rank->record_cost_ns);
+    cost->measured++;
+    cost->unclosed += rank->recorder_cpu_ns == LS_TIME_NONE;
+    if (rank->first_ns == LS_TIME_NONE || window_ns <= 0)
+        return;
+    double made = (double)(rank->records + rank->lost) * (double)rank->record_cost_ns / window_ns;
+    double own = (double)MAX(rank->recorder_cpu_ns, 0) / window_ns;
+
+    if (made > cost->made) {
+        cost->made = made;
+        cost->made_rank = rank->rank;
+    }
+    if (own > cost->own) {
+        cost->own = own;
+        cost->own_rank = rank->rank;
+    }
+}
+
+/* metrics.md: the tracer's own cost per event, and its share of the time in which steps ran. */
+static void
+add_cost(GPtrArray *lines, const LsTrace *trace)
+{
+    size_t n;
+    const LsRank *ranks = ls_trace_get_ranks(trace, &n);
+    Cost cost = {.made_rank = -1, .own_rank = -1};
+
+    for (size_t r = 0; r < n; r++)
+        if (ranks[r].recorded)
+            add_cost_of(&cost, &ranks[r]);
+    if (cost.measured == 0) {
+        add(lines, "cost of recording: not measured by what wrote these files");
+        return;
+    }
+    g_autofree char *least = ls_format_ns(cost.record_min_ns);
+    g_autofree char *most = ls_format_ns(cost.record_max_ns);
+    bool same = cost.record_min_ns == cost.record_max_ns;
+
+    add(lines, "cost of recording: %s%s%s a record, measured at the start", least,
+        same ? "" : " to ", same ? "" : most);
+    if (cost.made_rank >= 0)
+        add(lines, "  of a rank's time: at most %.3f %% (rank %d)", 100 * cost.made,
+            cost.made_rank);
+    if (cost.own_rank >= 0)
+        add(lines, "  of a processor, by the recorder's own thread: at most %.2f %% (rank %d)",
+            100 * cost.own, cost.own_rank);
+    if (cost.unclosed > 0)
+        add(lines, "  not known of the recorder's own thread: %u rank%s, which did not end it",
+            cost.unclosed, cost.unclosed == 1 ? "" : "s");
+    if (cost.unmeasured > 0)
+        add(lines, "  not measured by what wrote the files of %u rank%s", cost.unmeasured,
+            cost.unmeasured == 1 ? "" : "s");
+}
+
 static void
 add_inferred(GPtrArray *lines, const LsTrace *trace)
 {
@@ -153,7 +225,6 @@ ls_honesty_list(const LsAnalysisInput *input)
     Sums sums = add_up(input->trace);
     GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *clock = format_clock(&sums);
-    const char *cost = ls_trace_get_fact(input->trace, "recorder.cost_ns");
 
     if (sums.world_known)
         add(lines, "ranks: %u found, %u expected", sums.found, sums.expected);
@@ -161,10 +232,7 @@ ls_honesty_list(const LsAnalysisInput *input)
         add(lines, "ranks: %u found, how many were expected is not recorded", sums.found);
     add_losses(lines, input->trace, &sums);
     add(lines, "clocks: %s", clock);
-    if (cost != NULL)
-        add(lines, "cost of recording: %s ns per record", cost);
-    else
-        add(lines, "cost of recording: not measured in this run");
+    add_cost(lines, input->trace);
     add_inferred(lines, input->trace);
     if (sums.test_double)
         add(lines, "CPU test double in use: its timings are no result");

@@ -109,6 +109,8 @@ join_rank(LsRank *into, const LsRank *from)
     into->lost = MAX(into->lost, from->lost);
     into->damaged += from->damaged;
     into->test_double |= from->test_double;
+    into->record_cost_ns = MAX(into->record_cost_ns, from->record_cost_ns);
+    into->recorder_cpu_ns = MAX(into->recorder_cpu_ns, from->recorder_cpu_ns);
 }
 
 void

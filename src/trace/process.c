@@ -68,6 +68,8 @@ ls_process_new(LsSource source)
                              .first_ns = LS_TIME_NONE,
                              .last_ns = LS_TIME_NONE,
                              .clock_method = LS_CLOCK_NONE,
+                             .record_cost_ns = LS_TIME_NONE,
+                             .recorder_cpu_ns = LS_TIME_NONE,
                              .recorded = true};
     process->strings = ls_strings_new();
     process->facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);

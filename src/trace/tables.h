@@ -42,6 +42,9 @@ typedef struct LsRank {
     uint64_t records, lost, damaged; /* damaged: faults found in its file */
     LsClockMethod clock_method;
     int64_t clock_offset_ns, clock_uncertainty_ns; /* common = local + offset, at the middle */
+    /* What recording took: of each record where it was made, and of the recorder's own thread in all;
+     * LS_TIME_NONE: not measured. */
+    int64_t record_cost_ns, recorder_cpu_ns;
     bool recorded;       /* false: only known through another rank's file (a Horovod tick) */
     bool test_double;    /* the CPU test double was in use */
 } LsRank;
