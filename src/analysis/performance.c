@@ -60,36 +60,55 @@ find_window(const LsAnalysisInput *input, const LsScope *scope)
     return window;
 }
 
-/* Total length over ranks of the phase's spans within the steps; its operations. */
-static int64_t
-measure_phase(const LsTrace *trace, const Window *window, const char *name, int64_t *ret_operations)
-{
-    size_t n_phases, phase = 0;
-    const LsPhase *phases = ls_trace_get_phases(trace, &n_phases);
-    g_autoptr(GArray) items = g_array_new(false, false, sizeof(LsInterval));
-    int64_t time_ns = 0;
+/* A phase by its name, over all ranks. */
+typedef struct Phase {
+    uint32_t name;
+    int64_t operations, time_ns;
+} Phase;
 
-    *ret_operations = 0;
+/* The operations of the phase's spans that touch a step of their rank; the spans into `items`. */
+static void
+collect_lane(const LsTrace *trace, const LsSpans *spans, const LsIntervals *steps, Phase *phase,
+             GArray *items)
+{
+    size_t n_rows;
+    const LsPhase *rows = ls_trace_get_phases(trace, &n_rows);
+
+    for (size_t i = 0; i < spans->n; i++) {
+        LsInterval item = {spans->start_ns[i], spans->end_ns[i]};
+
+        if (spans->name[i] != phase->name)
+            continue;
+        g_array_append_val(items, item);
+        if (spans->ref[i] < n_rows &&
+            ls_intervals_length_within(steps, item.start_ns, item.end_ns) > 0)
+            phase->operations += rows[spans->ref[i]].operations;
+    }
+}
+
+/* Total length over ranks of the phase's spans within the steps; its operations. */
+static void
+measure_phase(const LsTrace *trace, const Window *window, Phase *phase)
+{
+    size_t n_tracks, track = 0;
+    const LsTrack *tracks = ls_trace_get_tracks(trace, &n_tracks);
+    g_autoptr(GArray) items = g_array_new(false, false, sizeof(LsInterval));
+
     for (size_t r = 0; r < window->n_ranks; r++) {
         LsIntervals all, within;
 
         g_array_set_size(items, 0);
-        for (; phase < n_phases && phases[phase].rank == r; phase++) {
-            LsInterval item = {phases[phase].start_ns, phases[phase].end_ns};
-
-            if (strcmp(ls_trace_get_string(trace, phases[phase].name), name) != 0)
-                continue;
-            g_array_append_val(items, item);
-            if (ls_intervals_length_within(&window->steps[r], item.start_ns, item.end_ns) > 0)
-                *ret_operations += phases[phase].operations;
-        }
+        for (; track < n_tracks && tracks[track].rank == r; track++)
+            for (uint32_t lane = 0; lane < tracks[track].n_lanes; lane++)
+                if (tracks[track].kind == LS_TRACK_PHASES)
+                    collect_lane(trace, &tracks[track].lanes[lane], &window->steps[r], phase,
+                                 items);
         all = ls_intervals_union_of((const LsInterval *)(void *)items->data, items->len);
         within = ls_intervals_intersect(&all, &window->steps[r]);
-        time_ns += ls_intervals_length(&within);
+        phase->time_ns += ls_intervals_length(&within);
         ls_intervals_clear(&within);
         ls_intervals_clear(&all);
     }
-    return time_ns;
 }
 
 static int64_t
@@ -125,21 +144,22 @@ run(const LsAnalysisInput *input)
 {
     static const char *const names[] = {"input",         "forward",   "backward",
                                         "communication", "optimizer", "checkpoint"};
+    const LsStrings *strings = ls_trace_get_strings(input->trace);
     LsTable *table = ls_table_new("performance", columns, G_N_ELEMENTS(columns));
     g_autoptr(LsScope) scope = ls_scope_new(input);
     Window window = find_window(input, scope);
     int64_t n = window.n_stepping, step_ns = ls_stats_mean(window.step_ns, n), all = 0;
 
     for (size_t i = 0; i < G_N_ELEMENTS(names) && n > 0; i++) {
-        int64_t operations = 0, time_ns;
+        Phase phase = {.name = ls_strings_find(strings, names[i])};
 
         if (strcmp(names[i], "communication") == 0)
-            time_ns = measure_communication(input, &window);
-        else
-            time_ns = measure_phase(input->trace, &window, names[i], &operations);
-        all += operations;
-        if (time_ns > 0)
-            add_row(table, names[i], operations, ls_stats_mean(time_ns, n), step_ns);
+            phase.time_ns = measure_communication(input, &window);
+        else if (phase.name != LS_NONE)
+            measure_phase(input->trace, &window, &phase);
+        all += phase.operations;
+        if (phase.time_ns > 0)
+            add_row(table, names[i], phase.operations, ls_stats_mean(phase.time_ns, n), step_ns);
     }
     if (n > 0)
         add_row(table, "all", window.operations > 0 ? window.operations : all,

@@ -72,21 +72,25 @@ add_step(Native *native, const LsRecord *record)
     ls_rows_add(process->steps, &step);
 }
 
+/* A row of its own only where there is more to say than the span does. */
 static void
 add_phase(Native *native, const LsRecord *record)
 {
     LsProcess *process = native->process;
     Thread *thread = native->thread;
+    uint32_t row = LS_NONE, name = ls_native_name(native, record->name);
     if (!thread->phases)
         thread->phases =
             ls_process_get_track(process, LS_TRACK_PHASES, "phases", "phase", thread->id);
-    LsPhase phase = {.name = ls_native_name(native, record->name),
-                     .start_ns = record->start_ns,
-                     .end_ns = record->end_ns,
-                     .operations = record->args[0]};
-    ls_track_builder_add(thread->phases, phase.start_ns, phase.end_ns, phase.name,
-                         process->phases->len);
-    ls_rows_add(process->phases, &phase);
+    if (record->args[0] != 0) {
+        LsPhase phase = {.name = name,
+                         .start_ns = record->start_ns,
+                         .end_ns = record->end_ns,
+                         .operations = record->args[0]};
+        row = process->phases->len;
+        ls_rows_add(process->phases, &phase);
+    }
+    ls_track_builder_add(thread->phases, record->start_ns, record->end_ns, name, row);
 }
 
 static void

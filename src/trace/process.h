@@ -50,8 +50,9 @@ void ls_process_add_finding(LsProcess *process, LsSeverity severity, int64_t off
 LsTrackBuilder *ls_process_get_track(LsProcess *process, LsTrackKind kind, const char *name,
                                      const char *category, int64_t id);
 /* name: of the process's strings. ref: row of the process's table that belongs to the track's kind
- * (STEPS: steps, PHASES: phases, COMMUNICATION: calls, TENSOR: uses, CYCLES: cycles), else LS_NONE. An end before
- * the start, or LS_TIME_NONE for either, is a finding when the trace is made; the span is then left out. */
+ * (STEPS: steps, PHASES: phases, COMMUNICATION: calls, TENSOR: uses, CYCLES: cycles), LS_NONE where it has
+ * none. An end before the start, or LS_TIME_NONE for either, is a finding when the trace is made; the span is
+ * then left out. */
 void ls_track_builder_add(LsTrackBuilder *track, int64_t start_ns, int64_t end_ns, uint32_t name,
                           uint32_t ref);
 void ls_track_builder_add_sample(LsTrackBuilder *track, int64_t time_ns, double value, bool valid);

@@ -58,13 +58,13 @@ typedef struct LsStep {
     bool inferred;       /* not marked by the program */
 } LsStep;
 
-/* A phase of a step, marked by the program; also a span of a LS_TRACK_PHASES track, whose ref is the
- * row here. */
+/* A phase of a step, marked by the program, that says how many operations it took: the span of a
+ * LS_TRACK_PHASES track whose ref is the row here. Phases that do not say are spans alone. */
 typedef struct LsPhase {
     uint32_t rank;
     uint32_t name;       /* forward, backward, optimizer, input, checkpoint */
     int64_t start_ns, end_ns;
-    int64_t operations;  /* floating-point operations; 0: not said */
+    int64_t operations;  /* floating-point operations */
 } LsPhase;
 
 /* One tensor, once, on one rank: submit .. agreed .. done. */

@@ -51,9 +51,11 @@ sample_phase(LsProcess *process, const char *name, int64_t start_ns, int64_t end
                      .start_ns = start_ns,
                      .end_ns = end_ns,
                      .operations = operations};
+    uint32_t row = operations > 0 ? process->phases->len : LS_NONE;
 
-    g_array_append_val(process->phases, phase);
-    add_span(process, LS_TRACK_PHASES, name, start_ns, end_ns, process->phases->len - 1);
+    if (operations > 0)
+        g_array_append_val(process->phases, phase);
+    add_span(process, LS_TRACK_PHASES, name, start_ns, end_ns, row);
 }
 
 uint32_t
