@@ -109,7 +109,7 @@ make_room(LsCache *cache)
     size_t bit = cache->oldest->bit;
     cache->bits[bit] = NULL;
     drop(cache, cache->oldest);
-    cache->evicted = true;
+    cache->evicted++;
     return bit;
 }
 

@@ -35,7 +35,7 @@ typedef struct LsCache {
     LsCached *oldest, *newest;
     uint64_t generation; /* another whenever a look-up may find something else */
     bool erased;         /* since the last renumbering */
-    bool evicted;        /* ever */
+    uint64_t evicted;    /* so far */
 } LsCache;
 
 typedef enum LsCacheVerdict {

@@ -30,6 +30,7 @@ struct LsCompressor {
     Slice *slices; /* owned, as what follows */
     size_t n_slices;
     int64_t cost; /* of the slices so far */
+    int64_t wire; /* bytes of codes of the buffer at hand, so far */
     int64_t
         *offsets; /* where each rank's codes begin, in `codes` and in what the ranks send back */
     int64_t *sources; /* where what came from each rank begins, in `received` */
@@ -197,6 +198,7 @@ run_batch(LsCompressor *compressor, bool average)
     LsPlane *plane = compressor->plane;
     bool onebit = compressor->squeeze.kind == LS_SQUEEZE_ONEBIT;
     plan(compressor);
+    compressor->wire += compressor->offsets[compressor->ranks];
     encode(compressor);
     int64_t start = ls_instrument_now();
     lockstep_status status = plane->class->alltoall(plane, compressor->codes, compressor->offsets,
@@ -232,9 +234,11 @@ take_slice(LsCompressor *compressor, LsEntry *entry, int64_t first)
 }
 
 lockstep_status
-ls_compressor_allreduce(LsCompressor *compressor, LsEntry *const *entries, size_t n, bool average)
+ls_compressor_allreduce(LsCompressor *compressor, LsEntry *const *entries, size_t n, bool average,
+                        int64_t *ret_wire)
 {
     lockstep_status status = LOCKSTEP_OK;
+    compressor->wire = 0;
     for (size_t i = 0; i < n && status == LOCKSTEP_OK; i++) {
         for (int64_t at = 0; at < entries[i]->count && status == LOCKSTEP_OK;) {
             int64_t taken = take_slice(compressor, entries[i], at);
@@ -245,5 +249,6 @@ ls_compressor_allreduce(LsCompressor *compressor, LsEntry *const *entries, size_
     }
     if (status == LOCKSTEP_OK && compressor->n_slices > 0)
         status = run_batch(compressor, average);
+    *ret_wire = compressor->wire;
     return status;
 }

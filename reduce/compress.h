@@ -21,6 +21,6 @@ typedef struct LsCompressor LsCompressor;
 /* rank and ranks are the plane's, which is borrowed. NULL: out of memory. */
 LsCompressor *ls_compressor_new(LsPlane *plane, int rank, int ranks, const LsSqueeze *squeeze);
 void ls_compressor_free(LsCompressor *compressor);
-/* From each entry's input to its output. */
+/* From each entry's input to its output. *ret_wire: bytes of the codes of all of them. */
 lockstep_status ls_compressor_allreduce(LsCompressor *compressor, LsEntry *const *entries, size_t n,
-                                        bool average);
+                                        bool average, int64_t *ret_wire);

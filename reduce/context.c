@@ -127,7 +127,8 @@ open_groups(lockstep_context *context, const lockstep_graph *graph)
     };
     char error[256];
     context->groups = ls_groups_new();
-    if (context->groups == NULL)
+    context->graph = ls_graph_copy(graph);
+    if (context->groups == NULL || (graph != NULL && context->graph == NULL))
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
     const char *fault = ls_colour(graph, &rule, context->groups, error);
     return fault == NULL ? LOCKSTEP_OK : ls_fail(LOCKSTEP_ERR_SETTINGS, "grouping: %s", fault);
@@ -150,7 +151,7 @@ open_parts(lockstep_context *context)
     lockstep_status status = plane->open(&config, &context->plane);
     if (status != LOCKSTEP_OK)
         return status;
-    context->queue = ls_queue_new(world->rank, &context->instrument);
+    context->queue = ls_queue_new(world->rank, &context->instrument, context->groups);
     if (context->queue == NULL)
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
     LsExecutorConfig executor = {context->queue,
@@ -175,6 +176,7 @@ open_parts(lockstep_context *context)
                          .class = control,
                          .settings = settings,
                          .groups = context->groups,
+                         .graph = context->graph,
                          .leave = on_leave,
                          .user = context};
     context->loop = ls_loop_new(&loop);
@@ -208,6 +210,7 @@ close_parts(lockstep_context *context)
     if (context->world != NULL)
         context->world->class->close(context->world);
     ls_groups_free(context->groups);
+    lockstep_graph_free(context->graph);
     ls_instrument_close(&context->instrument);
     pthread_cond_destroy(&context->changed);
     pthread_mutex_destroy(&context->lock);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "reduce/execute.h"
+#include "reduce/graph.h"
 #include "reduce/group.h"
 #include "reduce/instrument.h"
 #include "reduce/loop.h"
@@ -20,6 +21,7 @@ struct lockstep_context {
     LsSettings settings;
     LsInstrument instrument;
     LsGroups *groups;
+    LsGraph *graph; /* NULL: the program told of none */
     LsWorld *world;
     LsTransport *transport;
     LsPlane *plane;

@@ -57,6 +57,8 @@ struct LsControl {
     uint64_t *invalid;              /* owned; ours, then what any has, from bit 0 on */
     bool leaves, uncached, changed; /* this rank, then any */
     bool noticed;                   /* the eviction was told */
+    LsCacheCount count;             /* of this cycle */
+    uint64_t evicted;               /* before it */
 };
 
 static void
@@ -119,7 +121,13 @@ look_up(LsControl *control, LsWaiting *waiting, bool *ret_invalid)
     *ret_invalid = false;
     if (waiting->generation == control->cache.generation)
         return cached;
-    *ret_invalid = ls_cache_find(&control->cache, &waiting->request, &cached) == LS_CACHE_INVALID;
+    LsCacheVerdict verdict = ls_cache_find(&control->cache, &waiting->request, &cached);
+    *ret_invalid = verdict == LS_CACHE_INVALID;
+    if (waiting->generation == 0) {
+        control->count.hits += verdict == LS_CACHE_HIT;
+        control->count.misses += verdict == LS_CACHE_MISS;
+        control->count.invalid += verdict == LS_CACHE_INVALID;
+    }
     waiting->cached = cached;
     /* What is invalid is erased in this cycle, which makes another generation. */
     waiting->generation = control->cache.generation;
@@ -134,8 +142,11 @@ look_up_all(LsControl *control)
     for (LsWaiting *waiting = round->pending.first; waiting != NULL; waiting = waiting->next) {
         bool invalid;
         const LsCached *cached = look_up(control, waiting, &invalid);
-        if (cached != NULL)
-            invalid |= round->now_ns - waiting->since_ns >= control->invalid_after_ns;
+        if (cached != NULL && !invalid &&
+            round->now_ns - waiting->since_ns >= control->invalid_after_ns) {
+            invalid = true;
+            control->count.invalid++;
+        }
         if (cached != NULL && invalid) {
             set_bit(control->invalid, cached->bit);
             control->changed = true;
@@ -180,6 +191,8 @@ bitvector_begin(LsControl *control, LsRequestList *requests, bool shut_down, int
     ls_round_begin(round, requests, shut_down, now_ns);
     control->leaves = shut_down;
     control->changed = false;
+    control->count = (LsCacheCount){0};
+    control->evicted = control->cache.evicted;
     control->uncached = ls_fault_is(&round->fault) || round->outgoing.n > 0 ||
                         ls_chair_stall_due(&round->chair); /* nowhere but at rank 0 */
     if (!ls_fault_is(&round->fault))
@@ -292,10 +305,22 @@ note_clock_peer(LsControl *control)
         round->chair.clock_peer = (round->responses.clock_peer + 1) % round->config.clock_peers;
 }
 
+static void
+tell_count(LsControl *control)
+{
+    const LsControlEvents *events = &control->round.events;
+    LsCacheCount *count = &control->count;
+    count->evicted = (uint32_t)(control->cache.evicted - control->evicted);
+    if (events->cache != NULL && control->cache.capacity > 0 &&
+        count->hits + count->misses + count->invalid + count->evicted > 0)
+        events->cache(events->user, count);
+}
+
 static bool
 finish(LsControl *control)
 {
     note_clock_peer(control);
+    tell_count(control);
     control->state = ls_round_settle(&control->round) ? STATE_DONE : STATE_LOST;
     return control->state == STATE_DONE;
 }
@@ -374,7 +399,7 @@ tell_eviction(LsControl *control)
 {
     const LsControlEvents *events = &control->round.events;
     char text[160];
-    if (!control->cache.evicted || control->noticed)
+    if (control->cache.evicted == 0 || control->noticed)
         return;
     control->noticed = true;
     snprintf(text, sizeof text,

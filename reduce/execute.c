@@ -302,9 +302,13 @@ move(LsExecutor *executor, const LsResponse *response, LsBufferMark *mark, bool 
     int64_t width = (int64_t)ls_dtype_bytes(response->dtype);
     if (is_squeezed(executor, response))
         return ls_compressor_allreduce(executor->compressor, executor->entries, response->n,
-                                       response->reduction == LOCKSTEP_AVERAGE);
-    if (response->operation == LS_OPERATION_ALLREDUCE)
+                                       response->reduction == LOCKSTEP_AVERAGE, &mark->wire);
+    if (response->operation == LS_OPERATION_ALLREDUCE) {
+        mark->wire =
+            ls_mover_wire(executor->mover, mark->bytes / width, (lockstep_dtype)response->dtype,
+                          (lockstep_op)response->reduction);
         return run_allreduce(executor, response, mark->bytes / width);
+    }
     if (response->operation == LS_OPERATION_REDUCESCATTER)
         return run_reduce_scatter(executor, response);
     if (response->operation == LS_OPERATION_BROADCAST && response->n == 1)
@@ -333,6 +337,8 @@ run_buffer(LsExecutor *executor, const LsResponse *response, LsBufferMark *mark)
     lockstep_status status = move(executor, response, mark, &failed);
     executor->mark = NULL;
     ls_instrument_operation_end(instrument, name, start, mark);
+    if (mark->wire > 0)
+        ls_instrument_wire(instrument, mark->number, mark->wire);
     if (packed && status == LOCKSTEP_OK)
         unpack(executor, response->n, mark);
     for (size_t i = 0; i < response->n && status == LOCKSTEP_OK && !failed; i++)

@@ -85,6 +85,32 @@ ls_graph_need(LsGraph *graph, const char *name, const char *needed, char error[E
     return NULL;
 }
 
+static const char *
+copy_nodes(const LsGraph *graph, LsGraph *copy, char error[ERROR_BYTES])
+{
+    const char *fault = NULL;
+    for (int32_t i = 0; i < graph->n && fault == NULL; i++)
+        fault = ls_graph_add(copy, graph->nodes[i]->item.name, graph->nodes[i]->bytes, error);
+    for (int32_t i = 0; i < graph->n && fault == NULL; i++) {
+        const LsNode *node = graph->nodes[i];
+        for (int32_t k = 0; k < node->n_needs && fault == NULL; k++)
+            fault = ls_graph_need(copy, node->item.name, graph->nodes[node->needs[k]]->item.name,
+                                  error);
+    }
+    return fault;
+}
+
+LsGraph *
+ls_graph_copy(const LsGraph *graph)
+{
+    char error[ERROR_BYTES];
+    LsGraph *copy = graph == NULL ? NULL : lockstep_graph_new();
+    if (copy == NULL || copy_nodes(graph, copy, error) == NULL)
+        return copy;
+    lockstep_graph_free(copy);
+    return NULL;
+}
+
 LOCKSTEP_API lockstep_graph *
 lockstep_graph_new(void)
 {

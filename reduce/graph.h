@@ -34,6 +34,8 @@ typedef struct lockstep_graph LsGraph;
 /* A sentence in `error`: the name is known already, out of memory. */
 const char *ls_graph_add(LsGraph *graph, const char *name, int64_t bytes, char error[256]);
 const char *ls_graph_need(LsGraph *graph, const char *name, const char *needed, char error[256]);
+/* Without the lists. NULL: there is none, or out of memory. */
+LsGraph *ls_graph_copy(const LsGraph *graph);
 int32_t ls_graph_find(const LsGraph *graph, const char *name); /* -1: not there */
 
 /* As the choices of the setting `grouping`. */

@@ -100,20 +100,20 @@ ls_instrument_name(const LsInstrument *instrument, const char *text, uint32_t *n
 
 void
 ls_instrument_submit(const LsInstrument *instrument, uint32_t name, int64_t time_ns,
-                     int64_t occurrence, int64_t bytes, int64_t code)
+                     int64_t occurrence, int64_t bytes, uint32_t group, int64_t code)
 {
     if (ls_recorder_active())
-        write_instant(LS_RECORD_SUBMIT, name, time_ns, occurrence, bytes, 0, code,
+        write_instant(LS_RECORD_SUBMIT, name, time_ns, occurrence, bytes, group, code,
                       instrument->communicator);
 }
 
 void
-ls_instrument_gate(const LsInstrument *instrument, uint32_t name, int64_t occurrence,
-                   const char *group, uint32_t *group_id)
+ls_instrument_gate(const LsInstrument *instrument, uint32_t name, int64_t time_ns,
+                   int64_t occurrence, const char *group, uint32_t *group_id)
 {
     if (ls_recorder_active())
-        write_instant(LS_RECORD_GATE, name, ls_recorder_now(), occurrence,
-                      keep_name(group_id, group), instrument->communicator, 0, 0);
+        write_instant(LS_RECORD_GATE, name, time_ns, occurrence, keep_name(group_id, group),
+                      instrument->communicator, 0, 0);
 }
 
 void
@@ -142,6 +142,23 @@ ls_instrument_cycle(LsInstrument *instrument, const char *control, int64_t start
         write_span(LS_RECORD_CYCLE, keep_name(&instrument->control, control), start_ns,
                    ls_recorder_now(), number, path, (int64_t)requests, (int64_t)responses,
                    instrument->communicator);
+}
+
+void
+ls_instrument_cache(const LsInstrument *instrument, int64_t cycle, const LsCacheCount *count)
+{
+    if (ls_recorder_active())
+        write_instant(LS_RECORD_CACHE, 0, ls_recorder_now(), cycle, instrument->communicator,
+                      count->hits, count->misses,
+                      (int64_t)((uint64_t)count->evicted << 32 | count->invalid));
+}
+
+void
+ls_instrument_wire(const LsInstrument *instrument, int64_t buffer, int64_t bytes)
+{
+    if (ls_recorder_active())
+        write_instant(LS_RECORD_WIRE, 0, ls_recorder_now(), buffer, instrument->communicator, bytes,
+                      0, 0);
 }
 
 int64_t

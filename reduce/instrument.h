@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include "reduce/control.h"
+#include "reduce/graph.h"
 #include "reduce/lockstep.h"
 #include "reduce/transport.h"
 
@@ -35,6 +37,7 @@ typedef struct LsInstrument {
 /* One buffer on its way: what its records share. */
 typedef struct LsBufferMark {
     int64_t number, bytes, tensors;
+    int64_t wire; /* bytes as they travel; 0: as they are */
     int64_t code;
 } LsBufferMark;
 
@@ -52,10 +55,11 @@ int64_t ls_instrument_code(int operation, int dtype, int reduction);
 void ls_instrument_name(const LsInstrument *instrument, const char *text, uint32_t *name_id);
 
 void ls_instrument_submit(const LsInstrument *instrument, uint32_t name, int64_t time_ns,
-                          int64_t occurrence, int64_t bytes, int64_t code);
-/* group: its name; fills *group_id on first use. */
-void ls_instrument_gate(const LsInstrument *instrument, uint32_t name, int64_t occurrence,
-                        const char *group, uint32_t *group_id);
+                          int64_t occurrence, int64_t bytes, uint32_t group, int64_t code);
+/* group: its name; fills *group_id on first use. time_ns: when the last of it was submitted here.
+ */
+void ls_instrument_gate(const LsInstrument *instrument, uint32_t name, int64_t time_ns,
+                        int64_t occurrence, const char *group, uint32_t *group_id);
 void ls_instrument_agreed(const LsInstrument *instrument, uint32_t name, int64_t time_ns,
                           int64_t occurrence, int64_t cycle, int64_t buffer, int64_t position);
 /* buffer: -1 where the tensor was never in one. */
@@ -67,6 +71,13 @@ void ls_instrument_cycle(LsInstrument *instrument, const char *control, int64_t 
 /* From start to now; returns now. */
 int64_t ls_instrument_stage(LsInstrument *instrument, LsStage stage, int64_t start_ns,
                             int64_t cycle);
+void ls_instrument_cache(const LsInstrument *instrument, int64_t cycle, const LsCacheCount *count);
+/* The buffer's bytes as they travelled. */
+void ls_instrument_wire(const LsInstrument *instrument, int64_t buffer, int64_t bytes);
+/* The graph's tensors and edges and the groups' members, `most` records from *at on, which moves
+ * on. May be NULL. Returns whether all is written. */
+bool ls_instrument_graph(const LsInstrument *instrument, const LsGraph *graph,
+                         const LsGroups *groups, int most, size_t *at);
 void ls_instrument_sleep(const LsInstrument *instrument, int64_t start_ns, int64_t cycle);
 void ls_instrument_message(LsInstrument *instrument, LsTransportCall call, int64_t start_ns,
                            int64_t end_ns, int64_t cycle, const LsMessageCount *count);

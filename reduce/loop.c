@@ -30,6 +30,8 @@
 /* With a cycle time of 0 an idle rank still must not spin. */
 #define LEAST_PAUSE_NS 50000
 
+#define GRAPH_PIECE 512
+
 struct LsLoop {
     LsLoopConfig config;
     LsControl *control;
@@ -41,6 +43,8 @@ struct LsLoop {
     int64_t stage_ns;
     bool staged;
     uint32_t *groups; /* owned; ids of their names */
+    size_t drawn;     /* records of the graph that are written */
+    bool graph_done;
 };
 
 /* What one cycle came to. */
@@ -116,13 +120,34 @@ end_stalls(LsLoop *loop)
 }
 
 static void
-on_gate(void *user, const char *tensor, int group)
+on_gate(void *user, const char *tensor, int group, const char *last)
 {
     LsLoop *loop = user;
     const LsEntry *entry = ls_queue_find(loop->config.queue, tensor);
-    if (entry != NULL)
-        ls_instrument_gate(loop->config.instrument, entry->record_name, entry->occurrence,
-                           ls_group_name(loop->config.groups, group), &loop->groups[group]);
+    const LsEntry *latest = ls_queue_find(loop->config.queue, last);
+    if (entry == NULL || latest == NULL)
+        return;
+    /* Threads that submit at once may come into the queue in another order than their clocks say.
+     */
+    int64_t time_ns = latest->submit_ns > entry->submit_ns ? latest->submit_ns : entry->submit_ns;
+    ls_instrument_gate(loop->config.instrument, entry->record_name, time_ns, entry->occurrence,
+                       ls_group_name(loop->config.groups, group), &loop->groups[group]);
+}
+
+static void
+on_cache(void *user, const LsCacheCount *count)
+{
+    LsLoop *loop = user;
+    ls_instrument_cache(loop->config.instrument, loop->cycle, count);
+}
+
+/* A piece of it in a cycle, so that a large one does not flood the ring. */
+static void
+record_graph(LsLoop *loop)
+{
+    if (!loop->graph_done && loop->config.world->rank == 0)
+        loop->graph_done = ls_instrument_graph(loop->config.instrument, loop->config.graph,
+                                               loop->config.groups, GRAPH_PIECE, &loop->drawn);
 }
 
 static void
@@ -168,8 +193,12 @@ ls_loop_new(const LsLoopConfig *config)
         .groups_alone = number(loop, LS_SETTING_GROUP_ALONE) != 0,
         .cache_capacity = (size_t)number(loop, LS_SETTING_CACHE_CAPACITY),
     };
-    LsControlEvents events = {
-        .stall = on_stall, .gate = on_gate, .notice = on_notice, .stage = on_stage, .user = loop};
+    LsControlEvents events = {.stall = on_stall,
+                              .gate = on_gate,
+                              .cache = on_cache,
+                              .notice = on_notice,
+                              .stage = on_stage,
+                              .user = loop};
     loop->groups = calloc((size_t)ls_groups_count(config->groups) + 1, sizeof *loop->groups);
     if (loop->groups != NULL)
         loop->control = config->class->open(&control, &events);
@@ -235,6 +264,7 @@ run_cycle(LsLoop *loop, LsOutcome *ret_outcome)
     LsOutcome outcome = {.responses = LS_RESPONSE_LIST_INIT};
     int64_t start = ls_instrument_now();
     LsQueueState state = ls_queue_state(loop->config.queue);
+    record_graph(loop);
     begin_stage(loop, LS_STAGE_DRAIN);
     ls_queue_take(loop->config.queue, &requests);
     outcome.requests = requests.n;

@@ -6,6 +6,7 @@
 
 #include "reduce/control.h"
 #include "reduce/execute.h"
+#include "reduce/graph.h"
 #include "reduce/instrument.h"
 #include "reduce/queue.h"
 #include "reduce/settings.h"
@@ -22,6 +23,7 @@ typedef struct LsLoopConfig {
     const LsControlClass *class;
     const LsSettings *settings;
     const LsGroups *groups;
+    const LsGraph *graph; /* what the program told, to be written down; NULL: nothing */
     /* All ranks have agreed to leave: what connects them may end at any moment now. */
     void (*leave)(void *user);
     void *user;

@@ -111,14 +111,26 @@ allreduce_narrow(LsMover *mover, const float *input, float *output, int64_t coun
     return status;
 }
 
+static bool
+is_narrowed(const LsMover *mover, lockstep_dtype dtype, lockstep_op op)
+{
+    return mover->config.narrow && dtype == LOCKSTEP_FLOAT32 &&
+           (op == LOCKSTEP_SUM || op == LOCKSTEP_AVERAGE);
+}
+
+int64_t
+ls_mover_wire(const LsMover *mover, int64_t count, lockstep_dtype dtype, lockstep_op op)
+{
+    return is_narrowed(mover, dtype, op) ? count * (int64_t)sizeof(uint16_t) : 0;
+}
+
 lockstep_status
 ls_mover_allreduce(LsMover *mover, const void *input, void *output, int64_t count,
                    lockstep_dtype dtype, lockstep_op op)
 {
     LsPlane *plane = mover->config.plane;
     LsWide wide = ls_average_wide(dtype);
-    if (mover->config.narrow && dtype == LOCKSTEP_FLOAT32 &&
-        (op == LOCKSTEP_SUM || op == LOCKSTEP_AVERAGE))
+    if (is_narrowed(mover, dtype, op))
         return allreduce_narrow(mover, input, output, count, op);
     if (op != LOCKSTEP_AVERAGE)
         return plane->class->allreduce(plane, input, output, count, dtype, op);

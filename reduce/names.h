@@ -18,6 +18,7 @@ typedef struct LsName {
     struct LsEntry *on_way;
     int64_t submissions;
     uint32_t record_name;
+    uint32_t record_group; /* id of its group's name; 0: none, or nothing was recorded yet */
     uint32_t hash;
     /* What compression left out of the last time (reduce/compress.h): of what this rank gave, and
      * of the part that it sums. Owned; the communication thread's. */

@@ -89,11 +89,12 @@ ls_pending_clear(LsPending *pending)
 static void
 release(LsPending *pending, LsGateGroup *group)
 {
+    const char *last = group->held[group->n - 1]->item.name;
     for (size_t i = 0; i < group->n; i++) {
         LsWaiting *waiting = group->held[i];
         add_ready(pending, waiting);
         if (pending->events->gate != NULL)
-            pending->events->gate(pending->events->user, waiting->item.name, waiting->group);
+            pending->events->gate(pending->events->user, waiting->item.name, waiting->group, last);
     }
     group->n = 0;
 }

@@ -34,7 +34,7 @@ struct LsWaiting {
     LsWaitingState state;
     LsWaiting *previous, *next; /* of those that are ready */
     struct LsCached *cached;    /* bitvector: its entry when the cache was of that generation */
-    uint64_t generation;
+    uint64_t generation;        /* 0: never looked up */
 };
 
 typedef struct LsPending {

@@ -37,11 +37,12 @@ struct LsQueue {
     lockstep_status end_status;
     char end_text[LS_FAILURE_TEXT_MAX];
     int rank;
-    LsInstrument *instrument; /* borrowed */
+    LsInstrument *instrument; /* borrowed, as the groups */
+    const LsGroups *groups;
 };
 
 LsQueue *
-ls_queue_new(int rank, LsInstrument *instrument)
+ls_queue_new(int rank, LsInstrument *instrument, const LsGroups *groups)
 {
     LsQueue *queue = calloc(1, sizeof *queue);
     pthread_condattr_t monotonic;
@@ -49,6 +50,7 @@ ls_queue_new(int rank, LsInstrument *instrument)
         return NULL;
     queue->rank = rank;
     queue->instrument = instrument;
+    queue->groups = groups;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&queue->lock, NULL);
@@ -129,13 +131,13 @@ typedef struct Submission {
     LsEntry *entry;
     LsRequest request;
     lockstep_handle handle;
-    uint32_t record_name;
+    uint32_t record_name, record_group;
     int64_t occurrence;
 } Submission;
 
 static bool
 prepare(Submission *submission, int rank, const lockstep_tensor *tensor, const LsWork *work,
-        bool forget)
+        bool forget, int64_t now_ns)
 {
     bool flat = tensor->shape == NULL;
     submission->entry = malloc(sizeof *submission->entry);
@@ -152,8 +154,22 @@ prepare(Submission *submission, int rank, const lockstep_tensor *tensor, const L
                                    .dtype = tensor->dtype,
                                    .forget = forget,
                                    .callback = tensor->callback,
-                                   .user = tensor->user};
+                                   .user = tensor->user,
+                                   .submit_ns = now_ns};
     return true;
+}
+
+/* Under the lock: ids of the name and of its group's, once something is recorded. */
+static void
+name_records(LsQueue *queue, LsName *name)
+{
+    if (name->record_name != 0)
+        return;
+    ls_instrument_name(queue->instrument, name->text, &name->record_name);
+    int group = ls_groups_find(queue->groups, name->text);
+    if (group != LS_GROUP_NONE)
+        ls_instrument_name(queue->instrument, ls_group_name(queue->groups, group),
+                           &name->record_group);
 }
 
 /* Under the lock. Takes request and entry on success. */
@@ -177,8 +193,7 @@ insert(LsQueue *queue, Submission *submission)
                        request->name, queue->rank);
     if (!ls_handles_add(&queue->handles, &entry->handle))
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "tensor %s: out of memory", request->name);
-    if (entry->name->record_name == 0)
-        ls_instrument_name(queue->instrument, entry->name->text, &entry->name->record_name);
+    name_records(queue, entry->name);
     entry->record_name = entry->name->record_name;
     entry->occurrence = entry->name->submissions;
     if (!ls_request_list_take(&queue->waiting, request)) {
@@ -189,6 +204,7 @@ insert(LsQueue *queue, Submission *submission)
     link_entry(queue, entry);
     submission->handle = entry->handle;
     submission->record_name = entry->record_name;
+    submission->record_group = entry->name->record_group;
     submission->occurrence = entry->occurrence;
     return LOCKSTEP_OK;
 }
@@ -232,7 +248,7 @@ ls_queue_submit(LsQueue *queue, const lockstep_tensor *const *tensors, size_t n,
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "%zu tensors: out of memory", n);
     lockstep_status status = LOCKSTEP_OK;
     for (size_t i = 0; i < n && status == LOCKSTEP_OK; i++) {
-        if (!prepare(&submissions[i], queue->rank, tensors[i], work, ret_handles == NULL))
+        if (!prepare(&submissions[i], queue->rank, tensors[i], work, ret_handles == NULL, now))
             status = ls_fail(LOCKSTEP_ERR_NO_MEMORY, "tensor %s: out of memory", tensors[i]->name);
     }
     if (status == LOCKSTEP_OK)
@@ -243,6 +259,7 @@ ls_queue_submit(LsQueue *queue, const lockstep_tensor *const *tensors, size_t n,
             ls_instrument_submit(
                 queue->instrument, submissions[i].record_name, now, submissions[i].occurrence,
                 tensor->count * (int64_t)ls_dtype_bytes((uint8_t)tensor->dtype),
+                submissions[i].record_group,
                 ls_instrument_code(work->operation, tensor->dtype, work->reduction));
         } else {
             ls_request_clear(&submissions[i].request);

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "reduce/group.h"
 #include "reduce/instrument.h"
 #include "reduce/lockstep.h"
 #include "reduce/message.h"
@@ -37,6 +38,7 @@ typedef struct LsEntry {
     lockstep_callback callback;
     void *user;
     int64_t occurrence;
+    int64_t submit_ns; /* on the recorder's clock */
     uint32_t record_name;
 } LsEntry;
 
@@ -56,8 +58,9 @@ typedef struct LsQueueState {
     uint64_t wakes; /* for ls_queue_sleep() */
 } LsQueueState;
 
-/* instrument is borrowed. NULL: out of memory. */
-LsQueue *ls_queue_new(int rank, LsInstrument *instrument);
+/* instrument and groups (which are written down with submissions; NULL: none) are borrowed. NULL:
+ * out of memory. */
+LsQueue *ls_queue_new(int rank, LsInstrument *instrument, const LsGroups *groups);
 /* After the last call of every other function; waits for threads still inside ls_queue_wait(). */
 void ls_queue_free(LsQueue *queue);
 
@@ -71,8 +74,8 @@ bool ls_queue_is_calling(void);
 /* This rank wants to leave: wakes the communication thread. */
 void ls_queue_leave(LsQueue *queue);
 LsQueueState ls_queue_state(LsQueue *queue);
-/* All that is on its way and all that comes fails with this; frees nothing before the queue. Also the waiting
- * requests are dropped. Once; what comes after another end does nothing. */
+/* All that is on its way and all that comes fails with this; frees nothing before the queue. Also
+ * the waiting requests are dropped. Once; what comes after another end does nothing. */
 void ls_queue_abandon(LsQueue *queue, lockstep_status status, const char *text);
 
 /* The communication thread: */

@@ -4,8 +4,9 @@
  *
  * A round is counted once, however many ranks recorded it; its messages and bytes are what all
  * recorded ranks sent in it, so a message is not counted at both ends. time_ns is the mean over
- * rounds and ranks. Hits, misses, invalid and evicted are of a response cache: null where the
- * control has none. Tree has no paths: it gives no rows.
+ * rounds and ranks. Hits, misses and invalid are requests of all ranks as a response cache knew
+ * them when they were first looked up; evicted, which is the same on every rank, counts once a
+ * round; null where the control has no cache. Tree has no paths: it gives no rows.
  */
 #include "analysis/scope.h"
 #include "analysis/stats.h"
@@ -27,7 +28,7 @@ static const LsColumn columns[] = {
 static const char *const path_names[N_PATHS] = {"idle", "bypass", "slow", "mixed"};
 
 typedef struct Sum {
-    int64_t rounds, rows, time_ns, messages, bytes;
+    int64_t rounds, rows, time_ns, messages, bytes, hits, misses, invalid, evicted;
     bool with_messages;
 } Sum;
 
@@ -66,7 +67,32 @@ find_sum(GHashTable *paths, const int64_t *number, Sum sums[N_PATHS])
     return path == 0 ? NULL : &sums[path - 1];
 }
 
-static void
+/* What the cache was asked. Returns whether there is one. */
+static bool
+add_cache(const LsAnalysisInput *input, const LsScope *scope, GHashTable *paths, Sum sums[N_PATHS])
+{
+    g_autoptr(GHashTable) evicted = g_hash_table_new(g_int64_hash, g_int64_equal);
+    size_t n_cycles;
+    const LsCycle *cycles = ls_trace_get_cycles(input->trace, &n_cycles);
+    bool known = false;
+
+    for (size_t i = 0; i < n_cycles; i++) {
+        Sum *sum = find_sum(paths, &cycles[i].number, sums);
+
+        if (sum == NULL || !cycles[i].cache_known || !counts(input, scope, &cycles[i]))
+            continue;
+        known = true;
+        sum->hits += cycles[i].hits;
+        sum->misses += cycles[i].misses;
+        sum->invalid += cycles[i].invalid;
+        if (g_hash_table_add(evicted, (void *)(uintptr_t)&cycles[i].number))
+            sum->evicted += cycles[i].evicted;
+    }
+    return known;
+}
+
+/* Returns whether a response cache was in use. */
+static bool
 add_all(const LsAnalysisInput *input, const LsScope *scope, Sum sums[N_PATHS])
 {
     g_autoptr(GHashTable) paths = find_paths(input, scope);
@@ -96,6 +122,7 @@ add_all(const LsAnalysisInput *input, const LsScope *scope, Sum sums[N_PATHS])
         sum->bytes += messages[i].bytes_out;
         sum->with_messages = true;
     }
+    return add_cache(input, scope, paths, sums);
 }
 
 static LsTable *
@@ -105,7 +132,7 @@ run(const LsAnalysisInput *input)
     g_autoptr(LsScope) scope = ls_scope_new(input);
     Sum sums[N_PATHS] = {0};
 
-    add_all(input, scope, sums);
+    bool cached = add_all(input, scope, sums);
     for (int path = 0; path < N_PATHS; path++) {
         if (sums[path].rows == 0)
             continue;
@@ -115,6 +142,12 @@ run(const LsAnalysisInput *input)
         if (sums[path].with_messages) {
             ls_table_set_int(table, MESSAGES, sums[path].messages);
             ls_table_set_int(table, BYTES, sums[path].bytes);
+        }
+        if (cached) {
+            ls_table_set_int(table, HITS, sums[path].hits);
+            ls_table_set_int(table, MISSES, sums[path].misses);
+            ls_table_set_int(table, INVALID, sums[path].invalid);
+            ls_table_set_int(table, EVICTED, sums[path].evicted);
         }
         ls_table_set_int(table, TIME, ls_stats_mean(sums[path].time_ns, sums[path].rows));
     }

@@ -165,6 +165,20 @@ ls_native_add_cycle(Native *native, const LsRecord *record)
 }
 
 void
+ls_native_add_cache(Native *native, const LsRecord *record)
+{
+    uint32_t row = get_cycle(native, record->args[0], communicator_of(record->args[1]));
+    LsCycle *cycle = &g_array_index(native->process->cycles, LsCycle, row);
+    if (cycle->start_ns == LS_TIME_NONE)
+        cycle->start_ns = cycle->end_ns = record->start_ns;
+    cycle->cache_known = true;
+    cycle->hits = count_of(record->args[2]);
+    cycle->misses = count_of(record->args[3]);
+    cycle->invalid = (uint32_t)record->args[4];
+    cycle->evicted = (uint32_t)((uint64_t)record->args[4] >> 32);
+}
+
+void
 ls_native_add_stage(Native *native, const LsRecord *record)
 {
     uint32_t communicator = communicator_of(record->args[1]);
@@ -257,4 +271,14 @@ ls_native_add_packing(Native *native, const LsRecord *record)
         widen(&call->unpack_start_ns, &call->unpack_end_ns, record);
     ls_track_builder_add(communication_track(native, communicator), record->start_ns,
                          record->end_ns, ls_native_name(native, record->name), row);
+}
+
+void
+ls_native_add_wire(Native *native, const LsRecord *record)
+{
+    uint32_t row = get_call(native, record->args[0], communicator_of(record->args[1]));
+    LsCall *call = &g_array_index(native->process->calls, LsCall, row);
+    if (call->start_ns == LS_TIME_NONE)
+        call->start_ns = call->end_ns = record->start_ns;
+    call->wire_bytes = MAX(record->args[2], 0);
 }

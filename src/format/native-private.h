@@ -118,6 +118,12 @@ void ls_native_add_cycle(Native *native, const LsRecord *record);
 void ls_native_add_stage(Native *native, const LsRecord *record);
 void ls_native_add_operation(Native *native, const LsRecord *record);
 void ls_native_add_packing(Native *native, const LsRecord *record);
+void ls_native_add_wire(Native *native, const LsRecord *record);
+void ls_native_add_cache(Native *native, const LsRecord *record);
+
+/* native-graph.c */
+void ls_native_add_tensor(Native *native, const LsRecord *record);
+void ls_native_add_needs(Native *native, const LsRecord *record);
 
 /* native-ranges.c: NVTX ranges and calls of MPI. */
 void ls_native_init_ranges(Native *native);

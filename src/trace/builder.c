@@ -62,6 +62,8 @@ move_rows(const Move *move, LsProcess *process)
     SET_RANK(LsSleep, process->sleeps, move->rank)
     SET_RANK(LsMessage, process->messages, move->rank)
     SET_RANK(LsInstant, process->instants, move->rank)
+    SET_RANK(LsGraphTensor, process->graph_tensors, move->rank)
+    SET_RANK(LsGraphNeed, process->graph_needs, move->rank)
     for (size_t i = 0; i < process->uses->len; i++) {
         LsUse *use = &g_array_index(process->uses, LsUse, i);
         use->call = use->call < process->calls->len ? use->call + move->first_call : LS_NONE;
@@ -148,6 +150,8 @@ ls_builder_take(LsBuilder *builder, LsProcess *process)
     append(&trace->sleeps, &process->sleeps);
     append(&trace->messages, &process->messages);
     append(&trace->instants, &process->instants);
+    append(&trace->graph_tensors, &process->graph_tensors);
+    append(&trace->graph_needs, &process->graph_needs);
     g_array_append_vals(trace->findings, process->findings->data, process->findings->len);
     g_array_set_clear_func(process->findings, NULL);
     g_ptr_array_set_free_func(process->tracks, NULL);

@@ -26,6 +26,7 @@ ROW_TIME(cycle_time, LsCycle, start_ns)
 ROW_TIME(sleep_time, LsSleep, start_ns)
 ROW_TIME(message_time, LsMessage, start_ns)
 ROW_TIME(instant_time, LsInstant, time_ns)
+ROW_TIME(graph_place, LsGraphTensor, place)
 
 static int64_t
 use_time(const void *row)
@@ -43,6 +44,7 @@ G_STATIC_ASSERT(offsetof(LsStep, rank) == 0 && offsetof(LsUse, rank) == 0);
 G_STATIC_ASSERT(offsetof(LsCall, rank) == 0 && offsetof(LsCycle, rank) == 0);
 G_STATIC_ASSERT(offsetof(LsSleep, rank) == 0 && offsetof(LsMessage, rank) == 0);
 G_STATIC_ASSERT(offsetof(LsInstant, rank) == 0 && offsetof(LsPhase, rank) == 0);
+G_STATIC_ASSERT(offsetof(LsGraphTensor, rank) == 0 && offsetof(LsGraphNeed, rank) == 0);
 
 static uint32_t *
 row_rank(const GArray *rows, size_t i)
@@ -101,8 +103,9 @@ sort_ranks(LsBuilder *builder)
         return;
     reorder(trace->ranks, order);
     g_autofree uint32_t *went = ls_sort_inverse(order, n);
-    GArray *tables[] = {trace->steps,  trace->phases, trace->uses,     trace->calls,
-                        trace->cycles, trace->sleeps, trace->messages, trace->instants};
+    GArray *tables[] = {trace->steps,         trace->phases,     trace->uses,     trace->calls,
+                        trace->cycles,        trace->sleeps,     trace->messages, trace->instants,
+                        trace->graph_tensors, trace->graph_needs};
     for (size_t t = 0; t < G_N_ELEMENTS(tables); t++)
         for (size_t i = 0; i < tables[t]->len; i++)
             *row_rank(tables[t], i) = went[*row_rank(tables[t], i)];
@@ -149,6 +152,7 @@ ls_freeze_rows(LsBuilder *builder)
     g_free(sort_rows(trace->sleeps, sleep_time, true));
     g_free(sort_rows(trace->messages, message_time, true));
     g_free(sort_rows(trace->instants, instant_time, false));
+    g_free(sort_rows(trace->graph_tensors, graph_place, false));
     size_t bad = 0;
     for (size_t i = 0; i < trace->uses->len; i++)
         bad += !move_index(&g_array_index(trace->uses, LsUse, i).call, calls, trace->calls->len);

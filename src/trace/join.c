@@ -35,6 +35,8 @@ join_rows(const Join *join, LsProcess *into, const LsProcess *from)
     append(into->sleeps, from->sleeps);
     append(into->messages, from->messages);
     append(into->instants, from->instants);
+    append(into->graph_tensors, from->graph_tensors);
+    append(into->graph_needs, from->graph_needs);
     append(into->roundtrips, from->roundtrips);
     append(into->clock_pairs, from->clock_pairs);
     append(into->ranges, from->ranges);

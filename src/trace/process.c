@@ -82,6 +82,8 @@ ls_process_new(LsSource source)
     process->sleeps = new_rows(sizeof(LsSleep));
     process->messages = new_rows(sizeof(LsMessage));
     process->instants = new_rows(sizeof(LsInstant));
+    process->graph_tensors = new_rows(sizeof(LsGraphTensor));
+    process->graph_needs = new_rows(sizeof(LsGraphNeed));
     process->roundtrips = new_rows(sizeof(LsRoundtrip));
     process->clock_pairs = new_rows(sizeof(LsClockPair));
     process->ranges = new_rows(sizeof(LsRange));
@@ -103,11 +105,11 @@ ls_process_free(LsProcess *process)
     g_hash_table_unref(process->facts);
     g_hash_table_unref(process->track_index);
     g_ptr_array_unref(process->tracks);
-    GArray *tables[] = {process->steps,       process->phases,   process->uses,
-                        process->calls,       process->cycles,   process->sleeps,
-                        process->messages,    process->instants, process->roundtrips,
-                        process->clock_pairs, process->ranges,   process->mpi_calls,
-                        process->findings};
+    GArray *tables[] = {process->steps,       process->phases,        process->uses,
+                        process->calls,       process->cycles,        process->sleeps,
+                        process->messages,    process->instants,      process->roundtrips,
+                        process->clock_pairs, process->ranges,        process->mpi_calls,
+                        process->findings,    process->graph_tensors, process->graph_needs};
     for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
         g_array_unref(tables[i]);
     g_free(process);

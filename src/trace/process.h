@@ -22,6 +22,7 @@ typedef struct LsProcess {
     GHashTable *facts;         /* char * -> char *: INFO records, headers of foreign formats */
     GPtrArray *tracks;         /* LsTrackBuilder */
     GArray *steps, *phases, *uses, *calls, *cycles, *sleeps, *messages, *instants; /* of tables.h */
+    GArray *graph_tensors, *graph_needs;
     GArray *roundtrips, *clock_pairs;
     GArray *ranges, *mpi_calls; /* raw material of src/merge, which takes it apart */
     GArray *findings;          /* LsFinding */

@@ -94,6 +94,7 @@ typedef struct LsCall {
     bool open;           /* not ended when the recording did */
     uint32_t tensors;    /* how many it carried; 0 unknown */
     int64_t bytes;       /* -1 unknown */
+    int64_t wire_bytes;  /* as they travelled, where compression made them fewer; 0: as they are */
     int64_t start_ns, end_ns;
     int64_t pack_start_ns, pack_end_ns, unpack_start_ns, unpack_end_ns; /* LS_TIME_NONE */
     uint32_t buffer;     /* index into buffers: set by merge/match */
@@ -120,7 +121,25 @@ typedef struct LsCycle {
     int64_t start_ns, end_ns;
     /* Durations; LS_TIME_NONE where the cycle was seen from outside. */
     int64_t drain_ns, exchange_ns, parse_ns, build_ns;
+    /* Of a response cache: requests of this rank, each when it was first looked up; entries that fell out,
+     * the same on every rank. Only where cache_known. */
+    bool cache_known;
+    uint32_t hits, misses, invalid, evicted;
 } LsCycle;
+
+/* A tensor that the program told of beforehand, or that is in a group. */
+typedef struct LsGraphTensor {
+    uint32_t rank;       /* that wrote it down */
+    uint32_t tensor, group; /* names; group LS_NONE: none */
+    int32_t place;       /* in order of becoming ready; -1 not in the graph */
+    int64_t bytes;       /* -1 unknown */
+} LsGraphTensor;
+
+/* An edge of that graph: the tensor becomes ready only after the needed one. */
+typedef struct LsGraphNeed {
+    uint32_t rank;
+    uint32_t tensor, needed; /* names */
+} LsGraphNeed;
 
 /* The background loop slept. */
 typedef struct LsSleep {

@@ -12,7 +12,7 @@ struct LsTrace {
     GHashTable *facts;    /* char * -> char * */
     GPtrArray *fact_keys; /* char *, sorted, NULL at the end; borrowed from facts */
     GArray *ranks, *tracks, *steps, *phases, *uses, *calls, *buffers, *call_refs, *cycles, *sleeps,
-        *messages, *instants, *findings;
+        *messages, *instants, *findings, *graph_tensors, *graph_needs;
     GPtrArray *labels; /* char *, by rank index */
     GPtrArray *blocks; /* memory of lanes and samples */
     int64_t first_ns, last_ns;

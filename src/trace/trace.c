@@ -49,6 +49,8 @@ ls_trace_new(void)
     trace->sleeps = new_rows(sizeof(LsSleep));
     trace->messages = new_rows(sizeof(LsMessage));
     trace->instants = new_rows(sizeof(LsInstant));
+    trace->graph_tensors = new_rows(sizeof(LsGraphTensor));
+    trace->graph_needs = new_rows(sizeof(LsGraphNeed));
     trace->findings = new_rows(sizeof(LsFinding));
     g_array_set_clear_func(trace->findings, clear_finding);
     trace->labels = g_ptr_array_new_with_free_func(g_free);
@@ -70,10 +72,10 @@ ls_trace_unref(LsTrace *trace)
         return;
     ls_strings_free(trace->strings);
     g_hash_table_unref(trace->facts);
-    GArray *tables[] = {trace->ranks,   trace->tracks, trace->steps,    trace->phases,
-                        trace->uses,    trace->calls,  trace->buffers,  trace->call_refs,
-                        trace->cycles,  trace->sleeps, trace->messages, trace->instants,
-                        trace->findings};
+    GArray *tables[] = {trace->ranks,    trace->tracks,        trace->steps,      trace->phases,
+                        trace->uses,     trace->calls,         trace->buffers,    trace->call_refs,
+                        trace->cycles,   trace->sleeps,        trace->messages,   trace->instants,
+                        trace->findings, trace->graph_tensors, trace->graph_needs};
     for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
         g_array_unref(tables[i]);
     g_ptr_array_unref(trace->fact_keys);
@@ -189,6 +191,18 @@ const LsMessage *
 ls_trace_get_messages(const LsTrace *trace, size_t *ret_n)
 {
     return get_rows(trace->messages, ret_n);
+}
+
+const LsGraphTensor *
+ls_trace_get_graph_tensors(const LsTrace *trace, size_t *ret_n)
+{
+    return get_rows(trace->graph_tensors, ret_n);
+}
+
+const LsGraphNeed *
+ls_trace_get_graph_needs(const LsTrace *trace, size_t *ret_n)
+{
+    return get_rows(trace->graph_needs, ret_n);
 }
 
 const LsInstant *

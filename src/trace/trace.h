@@ -43,6 +43,9 @@ const uint32_t  *ls_trace_get_call_refs(const LsTrace *trace, size_t *ret_n);
 const LsCycle   *ls_trace_get_cycles(const LsTrace *trace, size_t *ret_n);
 const LsSleep   *ls_trace_get_sleeps(const LsTrace *trace, size_t *ret_n);
 const LsMessage *ls_trace_get_messages(const LsTrace *trace, size_t *ret_n);
+/* The graph of the tensors, as the program told it; tensors in order of place. */
+const LsGraphTensor *ls_trace_get_graph_tensors(const LsTrace *trace, size_t *ret_n);
+const LsGraphNeed *ls_trace_get_graph_needs(const LsTrace *trace, size_t *ret_n);
 const LsInstant *ls_trace_get_instants(const LsTrace *trace, size_t *ret_n);
 const LsFinding *ls_trace_get_findings(const LsTrace *trace, size_t *ret_n);
 

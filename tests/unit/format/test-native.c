@@ -130,6 +130,54 @@ count_spans(const LsProcess *process, LsTrackKind kind)
     return n;
 }
 
+/* What reduce knows of its tensors; what its cache was asked; what compression made of a buffer. */
+static void
+test_graph_cache_and_wire_are_read(Fixture *fixture, gconstpointer data)
+{
+    LsSynthFile *file = begin(fixture, "a.lks", 0);
+    ADD(file, 2, TENSOR, "b", 100, 100, 0, 64, ls_synth_file_name(file, "group 0"), 1);
+    ADD(file, 2, TENSOR, "a", 101, 101, 0, 32, ls_synth_file_name(file, "group 0"), 0);
+    ADD(file, 2, TENSOR, "beside", 102, 102, 0, -1, ls_synth_file_name(file, "group 1"), -1);
+    ADD(file, 2, NEEDS, "b", 103, 103, 0, ls_synth_file_name(file, "a"),
+        ls_synth_file_name(file, "x"));
+    ADD(file, 2, CYCLE, "bitvector", 200, 300, 9, LS_PATH_MIXED, 3, 1);
+    ADD(file, 2, CACHE, "", 290, 290, 9, 0, 5, 2, (int64_t)(UINT64_C(7) << 32 | 1));
+    ADD(file, 2, CYCLE, "bitvector", 300, 400, 10, LS_PATH_IDLE, 0, 0);
+    ADD(file, 2, OPERATION, "ONEBIT_ALLREDUCE", 400, 500, 3, 0, 4096, 1);
+    ADD(file, 2, WIRE, "", 500, 500, 3, 0, 140);
+    g_assert_true(ls_synth_file_close(file));
+
+    const LsProcess *process = load(fixture, "a.lks", 1);
+    g_assert_cmpuint(process->findings->len, ==, 0);
+    g_assert_cmpuint(process->graph_tensors->len, ==, 3);
+    const LsGraphTensor *tensors = (const LsGraphTensor *)(void *)process->graph_tensors->data;
+    g_assert_cmpstr(ls_strings_get(process->strings, tensors[0].tensor), ==, "b");
+    g_assert_cmpstr(ls_strings_get(process->strings, tensors[0].group), ==, "group 0");
+    g_assert_cmpint(tensors[0].bytes, ==, 64);
+    g_assert_cmpint(tensors[0].place, ==, 1);
+    g_assert_cmpint(tensors[2].bytes, ==, -1);
+    g_assert_cmpint(tensors[2].place, ==, -1);
+    g_assert_cmpuint(process->graph_needs->len, ==, 2);
+    const LsGraphNeed *needs = (const LsGraphNeed *)(void *)process->graph_needs->data;
+    g_assert_cmpuint(needs[0].tensor, ==, tensors[0].tensor);
+    g_assert_cmpuint(needs[0].needed, ==, tensors[1].tensor);
+    g_assert_cmpstr(ls_strings_get(process->strings, needs[1].needed), ==, "x");
+    g_assert_cmpuint(process->cycles->len, ==, 2);
+    const LsCycle *cycles = (const LsCycle *)(void *)process->cycles->data;
+    g_assert_true(cycles[0].cache_known);
+    g_assert_cmpuint(cycles[0].hits, ==, 5);
+    g_assert_cmpuint(cycles[0].misses, ==, 2);
+    g_assert_cmpuint(cycles[0].invalid, ==, 1);
+    g_assert_cmpuint(cycles[0].evicted, ==, 7);
+    g_assert_cmpint(cycles[0].start_ns, ==, 200);
+    g_assert_false(cycles[1].cache_known);
+    g_assert_cmpuint(process->calls->len, ==, 1);
+    const LsCall *call = (const LsCall *)(void *)process->calls->data;
+    g_assert_cmpint(call->bytes, ==, 4096);
+    g_assert_cmpint(call->wire_bytes, ==, 140);
+    g_assert_cmpint(call->start_ns, ==, 400);
+}
+
 /* One tensor's life: the loop's half (thread 2) is written before the program's (thread 1). */
 static void
 test_life_of_a_tensor_is_joined(Fixture *fixture, gconstpointer data)
@@ -566,6 +614,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     TEST("life-of-a-tensor-is-joined", test_life_of_a_tensor_is_joined);
     TEST("group-is-the-gates-whoever-is-read-first", test_group_is_the_gates_whoever_is_read_first);
+    TEST("graph-cache-and-wire-are-read", test_graph_cache_and_wire_are_read);
     TEST("marks-and-counters", test_marks_and_counters);
     TEST("what-never-ended-is-kept-open", test_what_never_ended_is_kept_open);
     TEST("findings-of-the-recorder-come-through", test_findings_of_the_recorder_come_through);

@@ -11,7 +11,14 @@
 #include "reduce/lockstep.h"
 
 static void
-note_gate(void *user, const char *tensor, int group)
+note_cache(void *user, const LsCacheCount *count)
+{
+    Seat *seat = user;
+    seat->team->counts[seat->rank] = *count;
+}
+
+static void
+note_gate(void *user, const char *tensor, int group, const char *last)
 {
     const Seat *seat = user;
     g_string_append_printf(seat->team->gates, "%d:%s:%d ", seat->rank, tensor, group);
@@ -46,6 +53,7 @@ team_open(Team *team, int ranks)
         team->seats[rank] = (Seat){team, rank};
         const LsControlEvents events = {.stall = note_stall,
                                         .gate = note_gate,
+                                        .cache = note_cache,
                                         .notice = note_notice,
                                         .user = &team->seats[rank]};
         team->config.rank = rank;
@@ -181,6 +189,7 @@ team_cycle(Team *team)
     bool more = true;
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     g_string_truncate(team->calls, 0);
+    memset(team->counts, 0, sizeof team->counts);
     for (int rank = 0; rank < team->ranks; rank++)
         begin(team, rank);
     more = advance_all(team, NULL, actions);

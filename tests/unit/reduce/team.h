@@ -37,6 +37,7 @@ struct Team {
     bool done[TEAM_MAX]; /* false: the control failed */
     bool left[TEAM_MAX];
     int path[TEAM_MAX];
+    LsCacheCount counts[TEAM_MAX];
     GString *stalls; /* "tensor:rank:ns " ... of all cycles */
     GString *gates;  /* "rank:tensor:group " ... of all cycles */
     GString *notices;

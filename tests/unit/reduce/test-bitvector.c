@@ -350,6 +350,46 @@ test_a_fault_on_one_rank_all_learn(void)
     team_close(&team);
 }
 
+static void
+check_counts(const Team *team, int rank, const LsCacheCount *count)
+{
+    g_assert_cmpuint(team->counts[rank].hits, ==, count->hits);
+    g_assert_cmpuint(team->counts[rank].misses, ==, count->misses);
+    g_assert_cmpuint(team->counts[rank].invalid, ==, count->invalid);
+    g_assert_cmpuint(team->counts[rank].evicted, ==, count->evicted);
+}
+
+/* A request counts in the cycle in which it is first looked up, however long it waits; what is
+ * evicted, when it falls out. */
+static void
+test_what_the_cache_was_asked_is_told(void)
+{
+    Team team = {0};
+    open_team(&team, 2, 3);
+    submit_layers(&team, 3, 4);
+    team_cycle(&team);
+    check_counts(&team, 0, &(LsCacheCount){.misses = 3});
+    check_counts(&team, 1, &(LsCacheCount){.misses = 3});
+    submit_layers(&team, 2, 4);
+    team_submit(&team, 0, "layer2", 4);
+    team_cycle(&team);
+    check_counts(&team, 0, &(LsCacheCount){.hits = 3});
+    check_counts(&team, 1, &(LsCacheCount){.hits = 2});
+    team_cycle(&team);
+    check_counts(&team, 0, &(LsCacheCount){0});
+    team_submit(&team, 1, "layer2", 4);
+    team_submit_all(&team, "new", 4);
+    team_submit_all(&team, "layer1", 9);
+    team_cycle(&team);
+    check_counts(&team, 0, &(LsCacheCount){.misses = 1, .invalid = 1, .evicted = 1});
+    check_counts(&team, 1, &(LsCacheCount){.hits = 1, .misses = 1, .invalid = 1, .evicted = 1});
+    team_submit_all(&team, "newer", 4);
+    team_cycle(&team);
+    check_counts(&team, 0, &(LsCacheCount){.misses = 1, .evicted = 1});
+    check_counts(&team, 1, &(LsCacheCount){.misses = 1, .evicted = 1});
+    team_close(&team);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -370,6 +410,7 @@ main(int argc, char **argv)
     ADD("leaving-is-heard-without-a-round", test_leaving_is_heard_without_a_round);
     ADD("a-cached-stall-names-the-missing", test_a_cached_stall_names_the_missing);
     ADD("clocks-are-announced-in-a-spare-bit", test_clocks_are_announced_in_a_spare_bit);
+    ADD("what-the-cache-was-asked-is-told", test_what_the_cache_was_asked_is_told);
     ADD("a-fault-on-one-rank-all-learn", test_a_fault_on_one_rank_all_learn);
 #undef ADD
     return g_test_run();

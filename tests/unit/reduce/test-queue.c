@@ -104,7 +104,7 @@ static void
 test_order_and_duplicates(void)
 {
     LsInstrument instrument = {0};
-    LsQueue *queue = ls_queue_new(3, &instrument);
+    LsQueue *queue = ls_queue_new(3, &instrument, NULL);
     lockstep_handle a = submit(queue, "a"), none = 1;
     submit(queue, "b");
     lockstep_tensor tensor = make_tensor("a");
@@ -187,7 +187,7 @@ test_crowd(gconstpointer data)
 {
     Ending ending = (Ending)GPOINTER_TO_INT(data);
     LsInstrument instrument = {0};
-    Crowd crowd = {.queue = ls_queue_new(0, &instrument)};
+    Crowd crowd = {.queue = ls_queue_new(0, &instrument, NULL)};
     GThread *threads[THREADS];
     for (int i = 0; i < THREADS; i++)
         threads[i] = g_thread_new("submitter", run_submitter, &crowd);
@@ -220,7 +220,7 @@ static void
 test_abandon_in_use(void)
 {
     LsInstrument instrument = {0};
-    LsQueue *queue = ls_queue_new(0, &instrument);
+    LsQueue *queue = ls_queue_new(0, &instrument, NULL);
     lockstep_handle handle = submit(queue, "held"), later;
     LsRequestList list = {0};
     ls_queue_take(queue, &list);
@@ -253,7 +253,7 @@ static void
 test_sleep(void)
 {
     LsInstrument instrument = {0};
-    LsQueue *queue = ls_queue_new(0, &instrument);
+    LsQueue *queue = ls_queue_new(0, &instrument, NULL);
     LsQueueState state = ls_queue_state(queue);
     int64_t start = ls_instrument_now();
     ls_queue_sleep(queue, &state, start + 30000000, true);
