@@ -76,11 +76,13 @@ scatter(const LsHosts *hosts, char *data, int64_t each, lockstep_dtype dtype, lo
 
 /* This rank's part and, at its owner, the rest, which lies behind the last part. */
 static lockstep_status
-cross(const LsHosts *hosts, char *data, Cut cut, lockstep_dtype dtype, lockstep_op op)
+cross(const LsHosts *hosts, char *data, Cut cut, lockstep_dtype dtype, lockstep_op op,
+      int64_t *ret_bytes)
 {
     bool owns = hosts->local_rank == cut.owner;
     size_t first = (size_t)(cut.each * hosts->local_rank) * ls_dtype_bytes((uint8_t)dtype);
     int64_t count = cut.each + (owns ? cut.rest : 0);
+    *ret_bytes = count * (int64_t)ls_dtype_bytes((uint8_t)dtype);
     if (count == 0)
         return LOCKSTEP_OK;
     return ls_mpi_allreduce(&hosts->ops, hosts->cross, data + first, data + first, count, dtype,
@@ -95,7 +97,7 @@ run_piece(HierarchicalPlane *plane, char *data, int64_t count, lockstep_dtype dt
     Cut piece = cut(hosts, count);
     int64_t width = (int64_t)ls_dtype_bytes((uint8_t)dtype);
     int64_t whole = piece.each * hosts->local_ranks * width, rest = piece.rest * width;
-    int64_t start = ls_instrument_now();
+    int64_t own = 0, start = ls_instrument_now();
     lockstep_status status = LOCKSTEP_OK;
     if (piece.each > 0) {
         status = scatter(hosts, data, piece.each, dtype, op);
@@ -107,8 +109,9 @@ run_piece(HierarchicalPlane *plane, char *data, int64_t count, lockstep_dtype dt
         start = ls_plane_stage(base, "MPI_REDUCE", start, rest);
     }
     if (status == LOCKSTEP_OK) {
-        status = cross(hosts, data, piece, dtype, op);
-        start = ls_plane_stage(base, "MPI_ALLREDUCE", start, piece.each * width + rest);
+        status = cross(hosts, data, piece, dtype, op, &own);
+        if (own > 0)
+            start = ls_plane_stage(base, "MPI_ALLREDUCE", start, own);
     }
     if (status == LOCKSTEP_OK && piece.each > 0) {
         status = ls_mpi_check(MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data,

@@ -262,7 +262,7 @@ static const LsColumn columns[] = {
     [LAST_RANK] = {"last_rank", LS_COLUMN_INT},
     [VERDICT] = {"verdict", LS_COLUMN_TEXT},
     [BUS] = {"bus_bytes_per_s", LS_COLUMN_REAL},
-    [WIRE] = {"wire_bytes", LS_COLUMN_INT}, /* as they travelled: after compression */
+    [WIRE] = {"wire_bytes", LS_COLUMN_INT}, /* as they travelled; null: as they are */
 };
 
 static void
@@ -284,7 +284,7 @@ add_row(LsTable *table, const LsAnalysisInput *input, uint32_t buffer,
                           ls_trace_get_string(input->trace, call->communicator));
     ls_table_set_text(table, OPERATION, ls_operation_get(call->operation)->name);
     set_count(table, BYTES, call->bytes, 0);
-    set_count(table, WIRE, call->wire_bytes > 0 ? call->wire_bytes : call->bytes, 0);
+    set_count(table, WIRE, call->wire_bytes, 1);
     set_count(table, TENSORS, call->tensors, 1);
     ls_table_set_int(table, RANKS, collective->ranks);
     set_count(table, RANKS_EXPECTED, collective->ranks_expected, 1);

@@ -207,8 +207,12 @@ explain_control(List *list)
     size_t n_cycles, n_uses, unknown = 0;
     const LsUse *uses = ls_trace_get_uses(list->input->trace, &n_uses);
 
-    ls_trace_get_cycles(list->input->trace, &n_cycles);
-    if (n_cycles > 0)
+    const LsCycle *cycles = ls_trace_get_cycles(list->input->trace, &n_cycles);
+    size_t uncached = 0;
+
+    while (uncached < n_cycles && !cycles[uncached].cache_known)
+        uncached++;
+    if (n_cycles > 0 && uncached == n_cycles)
         add(list, LS_NOTE, -1,
             "Hits, misses, invalid and evicted of the table cycles are null: no response cache was "
             "recorded.");

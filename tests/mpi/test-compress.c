@@ -85,6 +85,15 @@ sum_bytes(const char *name)
     return bytes;
 }
 
+static int64_t
+sum_wire(void)
+{
+    int64_t bytes = 0;
+    for (guint i = 0; i < recorder_count(LS_RECORD_WIRE, NULL); i++)
+        bytes += recorder_get(LS_RECORD_WIRE, NULL, i)->args[2];
+    return bytes;
+}
+
 typedef struct Case {
     const char *compression, *more, *outer, *inner;
     int rounds;
@@ -119,6 +128,7 @@ test_feedback(gconstpointer user)
             g_assert_cmpfloat(last, <=, c->last);
             g_assert_cmpint(sum_bytes(c->outer), >, 0);
             g_assert_cmpint(sum_bytes(c->inner), >, 0);
+            g_assert_cmpint(sum_wire(), ==, sum_bytes(c->inner));
             g_assert_cmpfloat((double)sum_bytes(c->inner), <=,
                               c->share * (double)sum_bytes(c->outer));
         }

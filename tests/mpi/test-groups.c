@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tests/mpi/test-groups.c: what is recorded of groups: the graph once, by rank 0; each submission's
+ * group; the gate at the moment when the last member came, not when a cycle began. And that names
+ * and bytes alone, without an edge, make groups. */
+#include "recorder.h"
+#include "support.h"
+
+#include <string.h>
+
+#define PAUSE_US 30000
+
+static const char *const names[] = {"top/w", "top/b", "low/w", "low/b", "low/s"};
+#define N ((int)G_N_ELEMENTS(names))
+
+static lockstep_context *
+open_with(const char *settings, const lockstep_graph *graph)
+{
+    lockstep_options options;
+    lockstep_context *context;
+    lockstep_options_init(&options);
+    options.settings = settings;
+    options.graph = graph;
+    assert_status(lockstep_init(&options, &context), LOCKSTEP_OK);
+    return context;
+}
+
+/* Of N tensors, 100 bytes more each; edges: each needs the one before. */
+static lockstep_graph *
+make_graph(bool edges)
+{
+    lockstep_graph *graph = lockstep_graph_new();
+    for (int i = 0; i < N; i++) {
+        assert_status(lockstep_graph_tensor(graph, names[i], 100 * (i + 1)), LOCKSTEP_OK);
+        if (edges && i > 0)
+            assert_status(lockstep_graph_needs(graph, names[i], names[i - 1]), LOCKSTEP_OK);
+    }
+    return graph;
+}
+
+/* All tensors, the pause before the last. */
+static void
+run_step(lockstep_context *context, gulong pause_us)
+{
+    static float data[N][200];
+    lockstep_handle handles[N];
+    for (int i = 0; i < N; i++) {
+        lockstep_tensor tensor =
+            support_tensor(names[i], data[i], data[i], 25 * (i + 1), LOCKSTEP_FLOAT32);
+        if (i == N - 1)
+            g_usleep(pause_us);
+        assert_status(lockstep_allreduce(context, &tensor, LOCKSTEP_SUM, &handles[i]), LOCKSTEP_OK);
+    }
+    for (int i = 0; i < N; i++)
+        assert_status(lockstep_wait(context, handles[i], 60000), LOCKSTEP_OK);
+}
+
+static const char *
+name_of(int64_t id)
+{
+    LsRecord record = {.name = (uint32_t)id};
+    return recorder_name(&record);
+}
+
+static void
+test_graph(void)
+{
+    lockstep_graph *graph = make_graph(true);
+    recorder_start();
+    lockstep_context *context = open_with("grouping=layer", graph);
+    lockstep_graph_free(graph);
+    run_step(context, 0);
+    run_step(context, 0);
+    support_close(context);
+    bool writes = support_rank() == 0;
+    g_assert_cmpuint(recorder_count(LS_RECORD_TENSOR, NULL), ==, writes ? N : 0);
+    g_assert_cmpuint(recorder_count(LS_RECORD_NEEDS, NULL), ==, writes ? N - 1 : 0);
+    for (guint i = 0; i < N && writes; i++) {
+        const LsRecord *tensor = recorder_get(LS_RECORD_TENSOR, NULL, i);
+        g_assert_cmpstr(recorder_name(tensor), ==, names[i]);
+        g_assert_cmpint(tensor->args[1], ==, 100 * (i + 1));
+        g_assert_cmpstr(name_of(tensor->args[2]), ==, i < 2 ? "group 0" : "group 1");
+        g_assert_cmpint(tensor->args[3], ==, i);
+    }
+    for (guint i = 1; i < N && writes; i++) {
+        const LsRecord *needs = recorder_get(LS_RECORD_NEEDS, names[i], 0);
+        g_assert_cmpstr(name_of(needs->args[1]), ==, names[i - 1]);
+        g_assert_cmpint(needs->args[2], ==, 0);
+    }
+}
+
+/* A group with many edges and more tensors than one piece: all is written, over some cycles. */
+static void
+test_large_graph(void)
+{
+    lockstep_graph *graph = lockstep_graph_new();
+    enum { TENSORS = 1500, EDGES = 9 };
+    for (int i = 0; i < TENSORS; i++) {
+        g_autofree char *name = g_strdup_printf("t/%d", i);
+        assert_status(lockstep_graph_tensor(graph, name, 8), LOCKSTEP_OK);
+        for (int k = 1; k <= EDGES && k <= i; k++) {
+            g_autofree char *needed = g_strdup_printf("t/%d", i - k);
+            assert_status(lockstep_graph_needs(graph, name, needed), LOCKSTEP_OK);
+        }
+    }
+    recorder_start();
+    lockstep_context *context = open_with("grouping=none;cycle_time_ms=1;idle_time_ms=1", graph);
+    lockstep_graph_free(graph);
+    for (int i = 0; i < 1000 && recorder_count(LS_RECORD_CYCLE, NULL) < 20; i++)
+        g_usleep(10000);
+    support_close(context);
+    if (support_rank() != 0)
+        return;
+    guint edges = 0;
+    g_assert_cmpuint(recorder_count(LS_RECORD_TENSOR, NULL), ==, TENSORS);
+    for (guint i = 0; i < recorder_count(LS_RECORD_NEEDS, NULL); i++)
+        for (int k = 1; k < LS_RECORD_ARGS_MAX; k++)
+            edges += recorder_get(LS_RECORD_NEEDS, NULL, i)->args[k] != 0;
+    g_assert_cmpuint(edges, ==, EDGES * TENSORS - EDGES * (EDGES + 1) / 2);
+}
+
+/* Cycles start each 50 ms: the gate's time is the last submission's, not the next cycle's start. */
+static void
+test_gate(void)
+{
+    lockstep_graph *graph = make_graph(false);
+    recorder_start();
+    lockstep_context *context =
+        open_with("grouping=layer;cycle_start=clock;cycle_time_ms=50", graph);
+    lockstep_graph_free(graph);
+    for (int step = 0; step < 3; step++)
+        run_step(context, PAUSE_US);
+    support_close(context);
+    g_assert_cmpuint(recorder_count(LS_RECORD_GATE, NULL), ==, 3 * N);
+    for (guint step = 0; step < 3; step++) {
+        for (int i = 0; i < N; i++) {
+            const LsRecord *last = recorder_get(LS_RECORD_SUBMIT, names[i < 2 ? 1 : N - 1], step);
+            const LsRecord *submit = recorder_get(LS_RECORD_SUBMIT, names[i], step);
+            const LsRecord *gate = recorder_get(LS_RECORD_GATE, names[i], step);
+            g_assert_cmpint(gate->start_ns, ==, last->start_ns);
+            g_assert_cmpint(gate->args[1], ==, submit->args[2]);
+            g_assert_cmpstr(name_of(submit->args[2]), ==, i < 2 ? "group 0" : "group 1");
+            if (i >= 2 && i < N - 1)
+                g_assert_cmpint(gate->start_ns - submit->start_ns, >=, PAUSE_US * 1000);
+        }
+    }
+}
+
+typedef struct Colouring {
+    const char *settings;
+    int groups[N];
+} Colouring;
+
+static void
+test_colouring(gconstpointer user)
+{
+    const Colouring *colouring = user;
+    lockstep_graph *graph = make_graph(false);
+    recorder_start();
+    lockstep_context *context = open_with(colouring->settings, graph);
+    lockstep_graph_free(graph);
+    run_step(context, 0);
+    support_close(context);
+    for (int i = 0; i < N; i++) {
+        const LsRecord *submit = recorder_get(LS_RECORD_SUBMIT, names[i], 0);
+        g_autofree char *group = g_strdup_printf("group %d", colouring->groups[i]);
+        g_assert_cmpstr(name_of(submit->args[2]), ==, group);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    static const Colouring layer = {"grouping=layer", {0, 0, 1, 1, 1}};
+    static const Colouring slices = {"grouping=slices;group_slices=2", {0, 0, 0, 1, 1}};
+    static const Colouring bytes = {"grouping=bytes;group_bytes=600", {0, 0, 0, 1, 1}};
+    support_init(&argc, &argv, MPI_THREAD_SERIALIZED);
+    g_test_add_func("/mpi/groups/the-graph-is-written-once", test_graph);
+    g_test_add_func("/mpi/groups/a-large-graph-is-written-whole", test_large_graph);
+    g_test_add_func("/mpi/groups/gate-is-the-last-members-submission", test_gate);
+    g_test_add_data_func("/mpi/groups/by-layer-without-edges", &layer, test_colouring);
+    g_test_add_data_func("/mpi/groups/by-slices-without-edges", &slices, test_colouring);
+    g_test_add_data_func("/mpi/groups/by-bytes-without-edges", &bytes, test_colouring);
+    return support_run();
+}
