@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slots are used round and round; each has a generation, and a lock for the few instructions that
- * read or change it. An event is written when it has ended, from what its slot holds; its slot
- * stays for children that come late, until it is used again.
+ * Slots are used round and round, a block of them by one thread. Each is a cache line and has a
+ * generation, and a lock for the few instructions that read or change it. An event is written when
+ * it has ended, from what its slot holds; its slot stays for children that come late, until it is
+ * used again.
  *
  * Which kernel carries an operation: group and launch have a number in common (the group's, and the
  * communicator's place), which CUPTI hands on as external correlation. NCCL tells of an operation
@@ -21,6 +22,7 @@
 #include "tracer/cupti.h"
 
 #define SLOTS     16384u
+#define BLOCK     64u /* slots that a thread takes at once */
 #define COMMS     1024
 #define NAMES_MAX 16
 
@@ -30,23 +32,35 @@ struct LsNcclTracedComm {
     uint32_t index;
 };
 
-typedef struct Slot {
-    _Atomic uint32_t lock;
-    uint32_t generation;
-    uint8_t kind;
-    bool is_stopped, has_device_end, is_written;
+/* What is known of an event. */
+typedef struct Event {
+    int64_t start_ns, end_ns, launch, sequence;
+    union {
+        struct {
+            int64_t bytes;
+            int32_t code, peer;
+        };
+        struct { /* of a channel */
+            int64_t device_start_ns, device_end_ns;
+        };
+    };
     uint32_t name;
-    const LsNcclTracedComm *comm;
-    int64_t start_ns, end_ns, launch, bytes, code;
-    int64_t sequence, device_start_ns, device_end_ns;
-    int32_t peer;
-    uint8_t channel;
+    uint16_t comm; /* its place, counted from 1; 0: none */
+    uint8_t kind, channel;
+} Event;
+
+typedef struct Slot {
+    _Alignas(64) _Atomic uint8_t lock;
+    bool is_stopped, has_device_end, is_written;
+    uint32_t generation;
+    Event event;
 } Slot;
+_Static_assert(sizeof(Slot) == 64, "an event touches one cache line");
 
 static Slot slots[SLOTS];
 static LsNcclTracedComm comms[COMMS];
 static _Atomic uint32_t n_comms;
-static _Atomic uint64_t n_events;
+static _Atomic uint64_t n_blocks;
 static _Atomic int64_t n_groups;
 
 /* -- Slots -- */
@@ -62,6 +76,19 @@ static void
 unlock_slot(Slot *slot)
 {
     atomic_store_explicit(&slot->lock, 0, memory_order_release);
+}
+
+/* The number of an event among all. A thread that has rested while others used half of the slots
+ * takes a new block, or it would use slots before their turn. */
+static uint64_t
+take_number(void)
+{
+    static __thread uint64_t next;
+    uint64_t n = next, now = atomic_load_explicit(&n_blocks, memory_order_relaxed);
+    if (n % BLOCK == 0 || now - n / BLOCK > SLOTS / BLOCK / 2)
+        n = atomic_fetch_add_explicit(&n_blocks, 1, memory_order_relaxed) * BLOCK;
+    next = n + 1;
+    return n;
 }
 
 /* Generation above, place below; never 0. */
@@ -105,7 +132,7 @@ find_word(const Word *words, size_t n, const char *text, int otherwise)
 }
 
 /* operation | type << 8 | reduction << 16; NCCL does not tell the reduction. */
-static int64_t
+static int32_t
 find_code(const char *func, const char *type, int *ret_nccl_type, bool *ret_is_total)
 {
     static const Word funcs[] = {
@@ -132,7 +159,8 @@ find_code(const char *func, const char *type, int *ret_nccl_type, bool *ret_is_t
 /* What the texts of an operation come to: a handful, known by their addresses, which NCCL keeps. */
 typedef struct Known {
     const char *func, *type;
-    int64_t code, element_bytes;
+    int64_t element_bytes;
+    int32_t code;
     uint32_t name;
     bool is_total; /* bytes are those of all ranks */
 } Known;
@@ -191,26 +219,26 @@ ls_nccl_comm_open(uint64_t hash, const char *name, int nodes, int ranks, int ran
 
 /* What a child takes from its parent. */
 static void
-inherit(Slot *ret_slot, void *handle)
+inherit(Event *event, void *handle)
 {
     Slot *parent = find_slot(handle);
     if (parent == NULL)
         return;
-    ret_slot->launch = parent->launch;
-    ret_slot->sequence = parent->sequence;
+    event->launch = parent->event.launch;
+    event->sequence = parent->event.sequence;
     unlock_slot(parent);
 }
 
 static void
-set_operation(Slot *slot, const LsNcclStart *start)
+set_operation(Event *event, const LsNcclStart *start, const LsNcclTracedComm *comm)
 {
     const Known *known = find_operation(start->func, start->type);
-    slot->code = known->code;
-    slot->bytes = (int64_t)start->count * known->element_bytes;
-    if (known->is_total && slot->comm != NULL)
-        slot->bytes *= slot->comm->ranks;
-    slot->name = known->name;
-    slot->peer = start->peer;
+    event->code = known->code;
+    event->bytes = (int64_t)start->count * known->element_bytes;
+    if (known->is_total && comm != NULL)
+        event->bytes *= comm->ranks;
+    event->name = known->name;
+    event->peer = start->peer;
 }
 
 /* The group's number is its own; with the communicator's place it is that of a launch. */
@@ -221,40 +249,40 @@ combine(int64_t group, const LsNcclTracedComm *comm)
 }
 
 static void
-fill(Slot *slot, const LsNcclStart *start, const LsNcclTracedComm *comm)
+fill(Event *event, const LsNcclStart *start, const LsNcclTracedComm *comm)
 {
-    slot->kind = (uint8_t)start->kind;
-    slot->comm = comm;
-    inherit(slot, start->parent);
+    event->kind = (uint8_t)start->kind;
+    event->comm = comm != NULL ? (uint16_t)(comm->index + 1) : 0;
+    inherit(event, start->parent);
     switch (start->kind) {
     case LS_NCCL_KIND_GROUP:
-        if (slot->launch == 0)
-            slot->launch = (atomic_fetch_add(&n_groups, 1) + 1) << 10;
+        if (event->launch == 0)
+            event->launch = (atomic_fetch_add(&n_groups, 1) + 1) << 10;
         break;
     case LS_NCCL_KIND_LAUNCH:
-        if (slot->launch == 0)
-            slot->launch = (atomic_fetch_add(&n_groups, 1) + 1) << 10;
-        slot->launch = combine(slot->launch, comm);
+        if (event->launch == 0)
+            event->launch = (atomic_fetch_add(&n_groups, 1) + 1) << 10;
+        event->launch = combine(event->launch, comm);
         break;
     case LS_NCCL_KIND_COLL:
-        slot->sequence = (int64_t)start->sequence;
-        set_operation(slot, start);
-        slot->launch = combine(slot->launch, comm);
+        event->sequence = (int64_t)start->sequence;
+        set_operation(event, start, comm);
+        event->launch = combine(event->launch, comm);
         break;
     case LS_NCCL_KIND_CALL:
     case LS_NCCL_KIND_P2P:
-        set_operation(slot, start);
-        slot->launch = combine(slot->launch, comm);
+        set_operation(event, start, comm);
+        event->launch = combine(event->launch, comm);
         break;
     case LS_NCCL_KIND_CHANNEL:
-        slot->channel = start->channel;
-        slot->device_start_ns = start->device_ns;
+        event->channel = start->channel;
+        event->device_start_ns = start->device_ns;
         break;
     case LS_NCCL_KIND_PROXY:
-        slot->name = find_operation(start->is_send ? "send" : "recv", NULL)->name;
-        slot->peer = start->peer;
-        slot->channel = start->channel;
-        slot->bytes = start->bytes;
+        event->name = find_operation(start->is_send ? "send" : "recv", NULL)->name;
+        event->peer = start->peer;
+        event->channel = start->channel;
+        event->bytes = start->bytes;
         break;
     }
 }
@@ -264,113 +292,129 @@ ls_nccl_event_start(LsNcclTracedComm *comm, const LsNcclStart *start)
 {
     if (!ls_recorder_active())
         return NULL;
-    Slot made = {0};
-    fill(&made, start, comm);
-    uint64_t n = atomic_fetch_add(&n_events, 1);
+    Event event = {0};
+    fill(&event, start, comm);
+    uint64_t n = take_number();
     uint32_t index = (uint32_t)(n % SLOTS), generation = (uint32_t)(n / SLOTS) + 1;
     Slot *slot = &slots[index];
     if (start->kind == LS_NCCL_KIND_LAUNCH)
-        ls_cupti_push(made.launch);
-    made.start_ns = ls_recorder_now();
-    made.generation = generation;
+        ls_cupti_push(event.launch);
+    event.start_ns = ls_recorder_now();
     lock_slot(slot);
-    made.lock = 1;
-    *slot = made;
+    slot->is_stopped = slot->has_device_end = slot->is_written = false;
+    slot->generation = generation;
+    slot->event = event;
     unlock_slot(slot);
+    __builtin_prefetch(&slots[(index + 1) % SLOTS], 1);
     return make_handle(index, generation);
 }
 
 /* -- Ending -- */
 
-static void
-write_event(const Slot *slot)
+/* The record of an event; false: of its kind none is written. */
+static bool
+make_record(const Event *event, LsRecord *ret_record)
 {
-    int64_t hash = slot->comm != NULL ? slot->comm->hash : 0;
-    LsRecord record = {.name = slot->name, .start_ns = slot->start_ns, .end_ns = slot->end_ns};
-    switch ((LsNcclEventKind)slot->kind) {
+    int64_t hash = event->comm != 0 ? comms[event->comm - 1].hash : 0;
+    int64_t *args = ret_record->args;
+    *ret_record =
+        (LsRecord){.name = event->name, .start_ns = event->start_ns, .end_ns = event->end_ns};
+    args[0] = hash;
+    args[2] = event->bytes;
+    args[3] = event->code;
+    args[4] = event->launch;
+    switch ((LsNcclEventKind)event->kind) {
     case LS_NCCL_KIND_GROUP:
-        return;
+        return false;
     case LS_NCCL_KIND_CALL:
-        record.kind = LS_RECORD_NCCL_CALL;
-        memcpy(record.args, (int64_t[]){hash, slot->bytes, slot->code, slot->launch, 0},
-               sizeof record.args);
+        ret_record->kind = LS_RECORD_NCCL_CALL;
+        args[1] = event->bytes;
+        args[2] = event->code;
+        args[3] = event->launch;
+        args[4] = 0;
         break;
     case LS_NCCL_KIND_COLL:
-        record.kind = LS_RECORD_NCCL_COLL;
-        memcpy(record.args,
-               (int64_t[]){hash, slot->sequence, slot->bytes, slot->code, slot->launch},
-               sizeof record.args);
+        ret_record->kind = LS_RECORD_NCCL_COLL;
+        args[1] = event->sequence;
         break;
     case LS_NCCL_KIND_P2P:
-        record.kind = LS_RECORD_NCCL_P2P;
-        memcpy(record.args, (int64_t[]){hash, slot->peer, slot->bytes, slot->code, slot->launch},
-               sizeof record.args);
+        ret_record->kind = LS_RECORD_NCCL_P2P;
+        args[1] = event->peer;
         break;
     case LS_NCCL_KIND_LAUNCH:
-        record.kind = LS_RECORD_NCCL_LAUNCH;
-        memcpy(record.args, (int64_t[]){slot->launch, hash, 0, 0, 0}, sizeof record.args);
+        ret_record->kind = LS_RECORD_NCCL_LAUNCH;
+        args[0] = event->launch;
+        args[1] = hash;
+        args[2] = args[3] = args[4] = 0;
         break;
     case LS_NCCL_KIND_CHANNEL:
-        record.kind = LS_RECORD_NCCL_CHANNEL;
-        record.end_ns = record.start_ns;
-        memcpy(record.args,
-               (int64_t[]){slot->launch, slot->channel, slot->device_start_ns, slot->device_end_ns,
-                           slot->sequence},
-               sizeof record.args);
+        ret_record->kind = LS_RECORD_NCCL_CHANNEL;
+        ret_record->end_ns = event->start_ns;
+        args[0] = event->launch;
+        args[1] = event->channel;
+        args[2] = event->device_start_ns;
+        args[3] = event->device_end_ns;
+        args[4] = event->sequence;
         break;
     case LS_NCCL_KIND_PROXY:
-        record.kind = LS_RECORD_NCCL_PROXY;
-        memcpy(record.args, (int64_t[]){slot->launch, slot->peer, slot->channel, slot->bytes, 0},
-               sizeof record.args);
+        ret_record->kind = LS_RECORD_NCCL_PROXY;
+        args[0] = event->launch;
+        args[1] = event->peer;
+        args[2] = event->channel;
+        args[3] = event->bytes;
+        args[4] = 0;
         break;
     }
-    ls_recorder_write(&record);
+    return true;
 }
 
 /* A channel is whole when it was stopped and its end is known, in whichever order; others when
  * stopped. Each is written once. */
 static bool
-take_whole(Slot *slot, Slot *ret_copy)
+take_whole(Slot *slot, LsRecord *ret_record)
 {
-    bool is_whole = slot->is_stopped && !slot->is_written &&
-                    (slot->kind != LS_NCCL_KIND_CHANNEL || slot->has_device_end);
-    if (is_whole)
-        slot->is_written = true;
-    *ret_copy = *slot;
-    return is_whole;
+    if (!slot->is_stopped || slot->is_written ||
+        (slot->event.kind == LS_NCCL_KIND_CHANNEL && !slot->has_device_end))
+        return false;
+    slot->is_written = true;
+    return make_record(&slot->event, ret_record);
 }
 
 void
 ls_nccl_event_stop(void *handle)
 {
-    Slot *slot = find_slot(handle), copy;
+    Slot *slot = find_slot(handle);
+    LsRecord record;
+    bool is_whole = false, is_launch = false;
     if (slot == NULL)
         return;
-    bool is_again = slot->is_stopped;
-    slot->is_stopped = true;
-    if (!is_again)
-        slot->end_ns = ls_recorder_now();
-    bool is_whole = take_whole(slot, &copy);
+    if (!slot->is_stopped) {
+        slot->is_stopped = true;
+        slot->event.end_ns = ls_recorder_now();
+        is_launch = slot->event.kind == LS_NCCL_KIND_LAUNCH;
+        is_whole = take_whole(slot, &record);
+    }
     unlock_slot(slot);
-    if (!is_again && copy.kind == LS_NCCL_KIND_LAUNCH)
+    if (is_launch)
         ls_cupti_pop();
     if (is_whole)
-        write_event(&copy);
+        ls_recorder_write(&record);
 }
 
 void
 ls_nccl_event_channel_stop(void *handle, int64_t device_ns)
 {
-    Slot *slot = find_slot(handle), copy;
+    Slot *slot = find_slot(handle);
+    LsRecord record;
+    bool is_whole = false;
     if (slot == NULL)
         return;
-    bool is_whole = false;
-    if (slot->kind == LS_NCCL_KIND_CHANNEL && !slot->has_device_end) {
+    if (slot->event.kind == LS_NCCL_KIND_CHANNEL && !slot->has_device_end) {
         slot->has_device_end = true;
-        slot->device_end_ns = device_ns;
-        is_whole = take_whole(slot, &copy);
+        slot->event.device_end_ns = device_ns;
+        is_whole = take_whole(slot, &record);
     }
     unlock_slot(slot);
     if (is_whole)
-        write_event(&copy);
+        ls_recorder_write(&record);
 }

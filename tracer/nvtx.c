@@ -34,11 +34,14 @@ typedef struct Text {
     int64_t number; /* of a step; -1: it says none */
 } Text;
 
+static const Text no_text;
+
 typedef struct Open {
     const void *domain;
-    Text text;
     int64_t start_ns, payload;
-    int payload_type;
+    uint32_t name;
+    uint8_t payload_type, mark;
+    bool is_bound;
 } Open;
 
 typedef struct Stack {
@@ -46,7 +49,7 @@ typedef struct Stack {
     int n; /* may be more than DEPTH */
     Text texts[TEXTS];
 } Stack;
-static __thread Stack stack;
+static __thread Stack own_stack; /* its place costs a call: found once by each entry */
 
 /* Domains and registered texts, never freed: a handle may be used after it was given back. */
 static struct {
@@ -61,13 +64,34 @@ static struct {
 
 /* -- Texts -- */
 
+static inline uint64_t
+load(const char *text, size_t n)
+{
+    uint64_t word = 0;
+    memcpy(&word, text, n);
+    return word;
+}
+
+/* Eight bytes at a time; the last eight may overlap those before. */
 static uint64_t
 hash_text(const char *text)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    while (*text != '\0')
-        hash = (hash ^ (unsigned char)*text++) * 0x100000001b3u;
-    return hash;
+    const uint64_t factor = 0x9e3779b97f4a7c15u;
+    size_t length = strlen(text);
+    uint64_t hash = (length + 1) * factor, last = 0;
+    const char *end = text + length;
+    for (; end - text > 8; text += 8) {
+        hash = (hash ^ load(text, 8)) * factor;
+        hash ^= hash >> 32;
+    }
+    if (length >= 8)
+        last = load(end - 8, 8);
+    else if (length >= 4)
+        last = load(text, 4) | load(end - 4, 4) << 32;
+    else if (length > 0)
+        last = load(text, 1) | load(text + length / 2, 1) << 8 | load(end - 1, 1) << 16;
+    hash = (hash ^ last) * factor;
+    return hash ^ hash >> 32;
 }
 
 static uint8_t
@@ -101,21 +125,21 @@ make_text(const char *ascii, uint64_t hash, bool is_default_domain)
     return text;
 }
 
-static Text
-find_text(const char *ascii, const void *domain)
+static const Text *
+find_text(Stack *stack, const char *ascii, const void *domain)
 {
     if (ascii == NULL)
-        return (Text){0};
+        return &no_text;
     uint64_t hash = hash_text(ascii) + (domain != NULL);
-    Text *text = &stack.texts[hash % TEXTS];
+    Text *text = &stack->texts[hash % TEXTS];
     if (text->hash != hash || text->name == 0)
         *text = make_text(ascii, hash, domain == NULL);
-    return *text;
+    return text;
 }
 
 /* wchar_t as ASCII, what is not as "?". */
-static Text
-find_wide(const void *wide, const void *domain)
+static const Text *
+find_wide(Stack *stack, const void *wide, const void *domain)
 {
     char ascii[256];
     const wchar_t *from = wide;
@@ -123,30 +147,31 @@ find_wide(const void *wide, const void *domain)
     for (; from != NULL && from[n] != 0 && n + 1 < sizeof ascii; n++)
         ascii[n] = from[n] > 0 && from[n] < 128 ? (char)from[n] : '?';
     ascii[n] = '\0';
-    return find_text(ascii, domain);
+    return find_text(stack, ascii, domain);
 }
 
-static Text
+static const Text *
 find_registered(const void *handle)
 {
     uintptr_t index = (uintptr_t)handle;
-    return index >= 1 && index <= HANDLES ? nvtx.texts[index - 1] : (Text){0};
+    return index >= 1 && index <= HANDLES ? &nvtx.texts[index - 1] : &no_text;
 }
 
-static Text
-find_message(const LsNvtxEvent *event, const void *domain)
+/* Good until the stack's owner looks for another. */
+static const Text *
+find_message(Stack *stack, const LsNvtxEvent *event, const void *domain)
 {
     if (event == NULL || event->size < offsetof(LsNvtxEvent, message) + sizeof event->message)
-        return (Text){0};
+        return &no_text;
     switch (event->message_type) {
     case LS_NVTX_MESSAGE_ASCII:
-        return find_text(event->message.ascii, domain);
+        return find_text(stack, event->message.ascii, domain);
     case LS_NVTX_MESSAGE_WIDE:
-        return find_wide(event->message.wide, domain);
+        return find_wide(stack, event->message.wide, domain);
     case LS_NVTX_MESSAGE_REGISTERED:
         return find_registered(event->message.registered);
     default:
-        return (Text){0};
+        return &no_text;
     }
 }
 
@@ -202,20 +227,23 @@ end_mark(uint8_t mark)
 /* -- Push and pop -- */
 
 static int
-push(const void *domain, Text text, const LsNvtxEvent *event)
+push(Stack *stack, const void *domain, const Text *text, const LsNvtxEvent *event)
 {
-    int depth = stack.n++;
-    if (text.is_bound)
+    int depth = stack->n++, type;
+    if (text->is_bound)
         ls_recorder_set_range(true);
     if (depth >= DEPTH)
         return depth;
-    Open *open = &stack.open[depth];
+    Open *open = &stack->open[depth];
     open->domain = domain;
-    open->text = text;
-    open->payload = get_payload(event, &open->payload_type);
+    open->name = text->name;
+    open->mark = text->mark;
+    open->is_bound = text->is_bound;
+    open->payload = get_payload(event, &type);
+    open->payload_type = (uint8_t)type;
     open->start_ns = ls_recorder_now();
-    if (text.mark != 0)
-        begin_mark(&text);
+    if (text->mark != 0)
+        begin_mark(text);
     return depth;
 }
 
@@ -223,7 +251,7 @@ static void
 write_range(const Open *open)
 {
     LsRecord record = {.kind = LS_RECORD_RANGE,
-                       .name = open->text.name,
+                       .name = open->name,
                        .start_ns = open->start_ns,
                        .end_ns = ls_recorder_now(),
                        .args = {domain_name(open->domain), open->payload, open->payload_type}};
@@ -234,39 +262,40 @@ write_range(const Open *open)
 static int
 pop(const void *domain)
 {
-    if (stack.n > DEPTH)
-        return --stack.n;
-    int i = stack.n - 1;
-    while (i >= 0 && stack.open[i].domain != domain)
+    Stack *stack = &own_stack;
+    if (stack->n > DEPTH)
+        return --stack->n;
+    int i = stack->n - 1;
+    while (i >= 0 && stack->open[i].domain != domain)
         i--;
     if (i < 0)
         return -2; /* NVTX_NO_PUSH_POP_TRACKING */
-    Open open = stack.open[i];
-    memmove(&stack.open[i], &stack.open[i + 1], sizeof open * (size_t)(stack.n - i - 1));
-    stack.n--;
-    if (open.text.mark != 0)
-        end_mark(open.text.mark);
+    Open open = stack->open[i];
+    if (i < --stack->n)
+        memmove(&stack->open[i], &stack->open[i + 1], sizeof open * (size_t)(stack->n - i));
+    if (open.mark != 0)
+        end_mark(open.mark);
     else if (ls_recorder_active())
         write_range(&open);
-    if (open.text.is_bound)
+    if (open.is_bound)
         ls_recorder_set_range(false);
-    return stack.n;
+    return stack->n;
 }
 
 /* -- Start and end: the id holds what the end needs to know -- */
 
 static uint64_t
-start(const void *domain, Text text, const LsNvtxEvent *event)
+start(const void *domain, const Text *text, const LsNvtxEvent *event)
 {
-    uint64_t id = (atomic_fetch_add(&nvtx.ranges, 1) + 1) << 8 | text.mark;
+    uint64_t id = (atomic_fetch_add(&nvtx.ranges, 1) + 1) << 8 | text->mark;
     int type;
     LsRecord record = {.kind = LS_RECORD_RANGE_START,
-                       .name = text.name,
+                       .name = text->name,
                        .args = {(int64_t)id, domain_name(domain), get_payload(event, &type)}};
-    if (text.is_bound)
+    if (text->is_bound)
         ls_recorder_set_range(true);
-    if (text.mark != 0) {
-        begin_mark(&text);
+    if (text->mark != 0) {
+        begin_mark(text);
         return id;
     }
     record.args[3] = type;
@@ -290,9 +319,9 @@ end(uint64_t id)
 }
 
 static void
-mark(const void *domain, Text text)
+mark(const void *domain, const Text *text)
 {
-    LsRecord record = {.kind = LS_RECORD_INSTANT, .name = text.name};
+    LsRecord record = {.kind = LS_RECORD_INSTANT, .name = text->name};
     record.start_ns = record.end_ns = ls_recorder_now();
     if (ls_recorder_active())
         ls_recorder_write(&record);
@@ -303,55 +332,58 @@ mark(const void *domain, Text text)
 static void
 mark_ex(const LsNvtxEvent *event)
 {
-    mark(NULL, find_message(event, NULL));
+    mark(NULL, find_message(&own_stack, event, NULL));
 }
 
 static void
 mark_a(const char *text)
 {
-    mark(NULL, find_text(text, NULL));
+    mark(NULL, find_text(&own_stack, text, NULL));
 }
 
 static void
 mark_w(const void *text)
 {
-    mark(NULL, find_wide(text, NULL));
+    mark(NULL, find_wide(&own_stack, text, NULL));
 }
 
 static uint64_t
 start_ex(const LsNvtxEvent *event)
 {
-    return start(NULL, find_message(event, NULL), event);
+    return start(NULL, find_message(&own_stack, event, NULL), event);
 }
 
 static uint64_t
 start_a(const char *text)
 {
-    return start(NULL, find_text(text, NULL), NULL);
+    return start(NULL, find_text(&own_stack, text, NULL), NULL);
 }
 
 static uint64_t
 start_w(const void *text)
 {
-    return start(NULL, find_wide(text, NULL), NULL);
+    return start(NULL, find_wide(&own_stack, text, NULL), NULL);
 }
 
 static int
 push_ex(const LsNvtxEvent *event)
 {
-    return push(NULL, find_message(event, NULL), event);
+    Stack *stack = &own_stack;
+    return push(stack, NULL, find_message(stack, event, NULL), event);
 }
 
 static int
 push_a(const char *text)
 {
-    return push(NULL, find_text(text, NULL), NULL);
+    Stack *stack = &own_stack;
+    return push(stack, NULL, find_text(stack, text, NULL), NULL);
 }
 
 static int
 push_w(const void *text)
 {
-    return push(NULL, find_wide(text, NULL), NULL);
+    Stack *stack = &own_stack;
+    return push(stack, NULL, find_wide(stack, text, NULL), NULL);
 }
 
 static int
@@ -370,13 +402,13 @@ name_thread(uint32_t thread, const char *name)
 static void
 domain_mark(void *domain, const LsNvtxEvent *event)
 {
-    mark(domain, find_message(event, domain));
+    mark(domain, find_message(&own_stack, event, domain));
 }
 
 static uint64_t
 domain_start(void *domain, const LsNvtxEvent *event)
 {
-    return start(domain, find_message(event, domain), event);
+    return start(domain, find_message(&own_stack, event, domain), event);
 }
 
 static void
@@ -388,7 +420,8 @@ domain_end(void *domain, uint64_t id)
 static int
 domain_push(void *domain, const LsNvtxEvent *event)
 {
-    return push(domain, find_message(event, domain), event);
+    Stack *stack = &own_stack;
+    return push(stack, domain, find_message(stack, event, domain), event);
 }
 
 static int
@@ -398,16 +431,16 @@ domain_pop(void *domain)
 }
 
 static void *
-register_text(void *domain, Text text)
+register_text(void *domain, const Text *text)
 {
     void *handle = NULL;
     pthread_mutex_lock(&nvtx.lock);
     for (int i = 0; i < nvtx.n_texts && handle == NULL; i++) {
-        if (nvtx.texts[i].hash == text.hash && nvtx.texts[i].name == text.name)
+        if (nvtx.texts[i].hash == text->hash && nvtx.texts[i].name == text->name)
             handle = (void *)(uintptr_t)(i + 1);
     }
     if (handle == NULL && nvtx.n_texts < HANDLES) {
-        nvtx.texts[nvtx.n_texts++] = text;
+        nvtx.texts[nvtx.n_texts++] = *text;
         handle = (void *)(uintptr_t)nvtx.n_texts;
     }
     pthread_mutex_unlock(&nvtx.lock);
@@ -417,13 +450,13 @@ register_text(void *domain, Text text)
 static void *
 register_a(void *domain, const char *text)
 {
-    return register_text(domain, find_text(text, domain));
+    return register_text(domain, find_text(&own_stack, text, domain));
 }
 
 static void *
 register_w(void *domain, const void *text)
 {
-    return register_text(domain, find_wide(text, domain));
+    return register_text(domain, find_wide(&own_stack, text, domain));
 }
 
 static void *
@@ -446,13 +479,13 @@ create_domain(uint32_t name)
 static void *
 create_domain_a(const char *name)
 {
-    return create_domain(find_text(name, &nvtx).name);
+    return create_domain(find_text(&own_stack, name, &nvtx)->name);
 }
 
 static void *
 create_domain_w(const void *name)
 {
-    return create_domain(find_wide(name, &nvtx).name);
+    return create_domain(find_wide(&own_stack, name, &nvtx)->name);
 }
 
 /* -- Putting them there -- */

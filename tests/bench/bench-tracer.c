@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tracer costs per event on the host: an NVTX range (push and pop), an NCCL event (start
+ * What the tracer costs on the host: an NVTX range (two events: push and pop), an NCCL event (start
  * and stop), and a kernel's record (on CUPTI's or our own thread, not the program's). Batches with
- * a pause behind each, so that the drain keeps up and every record counts, which is checked. Beside
- * them two readings of the clock, which are in each of the first two. Prints `key value unit`;
- * medians.
+ * a pause behind each, so that the drain keeps up and every record counts, which is checked; the
+ * first ones, which meet memory that was never touched, are not measured. Beside them two readings
+ * of the clock, which are in each of the first two. Then the memory of a thread that has made one
+ * range. Prints `key value unit`; medians.
  */
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "abi/cupti.h"
 #include "abi/nccl-profiler.h"
@@ -19,8 +22,10 @@
 #include "lks.h"
 #include "tracer/cupti-activity.h"
 
-#define REPEATS 31
+#define REPEATS 101
 #define BATCH   400
+#define WARM_UP 42 /* batches: all slots of NCCL's events once */
+#define THREADS 32
 
 int InitializeInjectionNvtx2(LsNvtxGetTable get_table);
 extern const LsNcclProfilerV5 ncclProfiler_v5;
@@ -123,15 +128,87 @@ static void
 measure(const char *key, void (*run)(void))
 {
     double values[REPEATS];
-    for (int repeat = 0; repeat < REPEATS; repeat++) {
+    for (int repeat = -WARM_UP; repeat < REPEATS; repeat++) {
         int64_t start = ls_recorder_now();
         run();
-        values[repeat] = (double)(ls_recorder_now() - start) / BATCH;
+        values[repeat < 0 ? 0 : repeat] = (double)(ls_recorder_now() - start) / BATCH;
         ls_recorder_flush();
     }
     qsort(values, REPEATS, sizeof *values, compare);
     printf("%s.median %.1f ns\n%s.best %.1f ns\n", key, values[REPEATS / 2], key, values[0]);
 }
+
+/* -- Memory -- */
+
+static pthread_barrier_t have_marked, may_end;
+
+static void *
+rest(void *user)
+{
+    if (user != NULL) {
+        ((int (*)(const char *))core[LS_NVTX_RANGE_PUSH_A])("layer4.conv2");
+        ((int (*)(void))core[LS_NVTX_RANGE_POP])();
+    }
+    pthread_barrier_wait(&have_marked);
+    pthread_barrier_wait(&may_end);
+    return NULL;
+}
+
+static int64_t
+get_private_bytes(void)
+{
+    g_autofree char *text = NULL;
+    const char *line = g_file_get_contents("/proc/self/status", &text, NULL, NULL)
+                           ? strstr(text, "RssAnon:")
+                           : NULL;
+    return line != NULL ? g_ascii_strtoll(line + strlen("RssAnon:"), NULL, 10) * 1024 : 0;
+}
+
+static int64_t
+get_ring_bytes(const char *folder)
+{
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    int64_t sum = 0;
+    for (const char *name; dir != NULL && (name = g_dir_read_name(dir)) != NULL;) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        struct stat status;
+        if (stat(path, &status) == 0)
+            sum += (int64_t)status.st_blocks * 512;
+    }
+    return sum;
+}
+
+/* Of THREADS at once; `user` NULL: of threads that record nothing. */
+static void
+measure_threads(const char *rings, void *user, int64_t *ret_private, int64_t *ret_shared)
+{
+    pthread_t threads[THREADS];
+    int64_t private_bytes = get_private_bytes(), shared = get_ring_bytes(rings);
+    pthread_barrier_init(&have_marked, NULL, THREADS + 1);
+    pthread_barrier_init(&may_end, NULL, THREADS + 1);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, rest, user);
+    pthread_barrier_wait(&have_marked);
+    *ret_private = (get_private_bytes() - private_bytes) / THREADS;
+    *ret_shared = (get_ring_bytes(rings) - shared) / THREADS;
+    pthread_barrier_wait(&may_end);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void
+measure_memory(const char *rings)
+{
+    int64_t bare, bare_shared, with, shared;
+    /* Twice: the C library keeps the stacks of the first for the next. */
+    measure_threads(rings, NULL, &bare, &bare_shared);
+    measure_threads(rings, NULL, &bare, &bare_shared);
+    measure_threads(rings, &with, &with, &shared);
+    printf("memory.per_thread.ring %.1f KiB\nmemory.per_thread.private %.1f KiB\n",
+           (double)(shared - bare_shared) / 1024, (double)(with - bare) / 1024);
+}
+
+/* -- The file -- */
 
 static int
 check_file(const char *folder)
@@ -149,7 +226,7 @@ check_file(const char *folder)
            all, lost);
     printf("tracer.bytes_per_event %.2f bytes\n", (double)file->length / (double)all);
     g_remove(paths->pdata[0]);
-    return all != 3 * REPEATS * BATCH || lost != 0;
+    return all != 3 * (WARM_UP + REPEATS) * BATCH + THREADS || lost != 0;
 }
 
 int
@@ -157,7 +234,11 @@ main(void)
 {
     g_autofree char *folder = g_dir_make_tmp("lockstep-bench-XXXXXX", NULL);
     g_autofree char *manifest = g_build_filename(folder, "run.json", NULL);
+    char rings[] = "/dev/shm/lockstep-bench-XXXXXX";
     int mask = 0;
+    if (g_mkdtemp(rings) == NULL)
+        return 1;
+    g_setenv("LOCKSTEP_SHM_DIR", rings, TRUE);
     g_setenv("LOCKSTEP_RUN", folder, TRUE);
     g_setenv("LOCKSTEP_POWER", "0", TRUE);
     for (int i = 0; i < LS_NVTX_CORE_SIZE; i++) {
@@ -172,10 +253,12 @@ main(void)
     measure("nvtx.push_pop", run_nvtx);
     measure("nccl.start_stop", run_nccl);
     measure("cupti.kernel_with_flush", run_kernels);
-    ls_recorder_flush();
+    measure_memory(rings);
+    ls_recorder_close();
     int status = check_file(folder);
     g_remove(manifest);
     g_rmdir(folder);
+    g_rmdir(rings);
     if (status != 0)
         printf("tracer.valid 0 (records were lost; the figures do not count)\n");
     return status;
