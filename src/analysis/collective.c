@@ -164,7 +164,8 @@ ls_collective_measure(const LsAnalysisInput *input, const LsScope *scope, uint32
     const LsArrival *items = ls_activity_get_arrivals(input->activity, buffer, &n);
     const LsCall *calls = ls_trace_get_calls(input->trace, &n_rows);
     const LsBuffer *row = &ls_trace_get_buffers(input->trace, &n_rows)[buffer];
-    bool aligned = ls_activity_is_aligned(input->activity, buffer);
+    bool alike = ls_activity_is_alike(input->activity, buffer);
+    bool aligned = alike && ls_activity_is_aligned(input->activity, buffer);
     Extent extent = measure_extent(items, n, ls_trace_get_ranks(input->trace, &n_rows));
     bool mutual = n > 0 && ls_operation_get(calls[items[0].call].operation)->mutual;
     LsCollective collective = {
@@ -193,14 +194,16 @@ ls_collective_measure(const LsAnalysisInput *input, const LsScope *scope, uint32
             (collective.transfer_ns == LS_TIME_NONE || call_ns < collective.transfer_ns))
             collective.transfer_ns = call_ns;
     }
-    if (extent.n_ended > 0 && (n > 1 || collective.ranks_expected == 1))
+    if (alike && extent.n_ended > 0 && (n > 1 || collective.ranks_expected == 1))
         collective.wait_max_ns = extent.longest_ns - extent.shortest_ns;
     if (aligned && (n > 1 || collective.ranks_expected == 1))
         measure_aligned(&collective, &extent, mutual);
-    if (n > 1)
+    if (n > 1 && alike)
         collective.last = aligned ? ls_activity_get_last(input->activity, buffer) : extent.shortest;
     collective.verdict = judge(&collective, &extent, n, aligned, mutual);
     set_bandwidth(&collective, calls, items, n);
+    if (!alike)
+        collective.verdict = LS_VERDICT_INCOMPLETE;
     return collective;
 }
 

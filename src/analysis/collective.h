@@ -8,7 +8,7 @@ typedef enum LsVerdict {
     LS_VERDICT_OK,
     LS_VERDICT_TIE,          /* the last rank cannot be told from another within the clocks */
     LS_VERDICT_INCONCLUSIVE, /* waits with and without clocks disagree */
-    LS_VERDICT_INCOMPLETE,   /* ranks are missing: the last one may be among them */
+    LS_VERDICT_INCOMPLETE,   /* ranks, or submissions of some, are missing: who was last is not known */
     LS_VERDICT_BOUND,        /* not every rank waits for every other */
 } LsVerdict;
 

@@ -7,6 +7,7 @@
  * "not recorded" for zero.
  */
 #include "analysis/collective.h"
+#include "analysis/ledger.h"
 #include "analysis/negotiation.h"
 #include "analysis/table-private.h"
 
@@ -110,6 +111,7 @@ explain_steps(List *list)
     const LsStep *steps = ls_trace_get_steps(list->input->trace, &n);
     size_t warmup = ls_scope_get_warmup(list->scope), cut = 0;
     uint32_t missing = ls_trace_count_missing(list->input->trace);
+    LsLedger ledger = ls_ledger_make(list->input, list->scope);
 
     if (n == 0) {
         add(list, LS_NOTE, -1,
@@ -120,7 +122,8 @@ explain_steps(List *list)
     for (size_t i = 0; i < n; i++)
         cut += steps[i].cut && ls_scope_has_step(list->scope, &steps[i]);
     if (warmup > 0)
-        add(list, LS_NOTE, -1, "Warm-up, left out of statistics: the first %zu steps.", warmup);
+        add(list, LS_NOTE, -1, "Warm-up, left out of statistics: the first %zu step%s.", warmup,
+            warmup == 1 ? "" : "s");
     if (cut > 0)
         add(list, LS_NOTE, -1,
             "%zu steps of ranks are cut by the start or the end of the recording and left out of "
@@ -128,6 +131,12 @@ explain_steps(List *list)
             cut);
     if (ls_scope_get_steady(list->scope) == 0)
         add(list, LS_NOTE, -1, "No whole step remains: the time ledger is empty.");
+    if (ledger.wait_known && ledger.unjudged > 0)
+        add(list, LS_NOTE, -1,
+            "In %zu of %zu steps the last rank of some buffer is not known: the time ledger leaves "
+            "them "
+            "out.",
+            ledger.unjudged, ls_scope_get_steady(list->scope));
     if (missing > 0)
         add(list, LS_NOTE, -1,
             "%u of %u ranks are missing, and any of them may have been the last: exposed wait, "
@@ -178,9 +187,8 @@ explain_collectives(List *list)
             inconclusive);
     if (incomplete > 0)
         add(list, LS_NOTE, -1,
-            "%zu buffers are incomplete: not every rank that took part was recorded to its end, so "
-            "the "
-            "last one may be missing.",
+            "%zu buffers are incomplete: not every rank that took part was recorded to its end, or "
+            "submissions are known of some of them alone, so the last one may be missing.",
             incomplete);
     g_hash_table_iter_init(&iter, reasons);
     while (g_hash_table_iter_next(&iter, &key, &value))

@@ -4,10 +4,13 @@
  *
  * Each rank's sets are made disjoint by priority once; then a class of a step is one look-up. Means
  * are over the same steps and ranks, and `rest` takes what rounding leaves, so that the classes add
- * up to the step. Ranks without recorded compute are left out: their time cannot be told apart.
+ * up to the step. Ranks without recorded compute are left out: their time cannot be told apart; and
+ * so are steps with a buffer whose last rank is not known, as long as there are others: what was
+ * waiting in them would pass for something else.
  */
 #include "analysis/ledger.h"
 
+#include "analysis/collective.h"
 #include "analysis/stats.h"
 #include "analysis/table-private.h"
 
@@ -55,6 +58,38 @@ measure(const LsActivity *activity, LsActivityKind kind, const LsStep *step)
                                       step->end_ns);
 }
 
+/* Which steps the ledger is made of. */
+typedef struct Choice {
+    const LsScope *scope;
+    GHashTable
+        *unjudged; /* numbers of steady steps with an incomplete buffer; NULL: all are taken */
+} Choice;
+
+static bool
+is_chosen(const Choice *choice, const LsStep *step)
+{
+    return ls_scope_is_steady(choice->scope, step) &&
+           (choice->unjudged == NULL || !g_hash_table_contains(choice->unjudged, &step->number));
+}
+
+static GHashTable *
+find_unjudged(const LsAnalysisInput *input, const LsScope *scope)
+{
+    size_t n_steps, n_buffers;
+    const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
+    GHashTable *unjudged = g_hash_table_new(g_int64_hash, g_int64_equal);
+
+    ls_trace_get_buffers(input->trace, &n_buffers);
+    for (uint32_t b = 0; b < n_buffers; b++) {
+        LsCollective collective = ls_collective_measure(input, scope, b);
+
+        if (collective.ranks > 0 && collective.verdict == LS_VERDICT_INCOMPLETE &&
+            collective.step != LS_NONE && ls_scope_is_steady(scope, &steps[collective.step]))
+            g_hash_table_add(unjudged, (void *)(uintptr_t)&steps[collective.step].number);
+    }
+    return unjudged;
+}
+
 static void
 add_step(Sum *sum, const LsActivity *activity, const LsIntervals sets[LS_LEDGER_REST],
          const LsStep *step, LsLedgerClass wait_class)
@@ -77,7 +112,7 @@ add_step(Sum *sum, const LsActivity *activity, const LsIntervals sets[LS_LEDGER_
 }
 
 static Sum
-add_rank(const LsAnalysisInput *input, const LsScope *scope, const LsStep *steps, size_t n,
+add_rank(const LsAnalysisInput *input, const Choice *choice, const LsStep *steps, size_t n,
          bool wait_known)
 {
     LsLedgerClass wait_class = wait_known ? LS_LEDGER_EXPOSED_WAIT : LS_LEDGER_NEGOTIATION;
@@ -86,7 +121,7 @@ add_rank(const LsAnalysisInput *input, const LsScope *scope, const LsStep *steps
 
     make_disjoint(input->activity, steps[0].rank, sets);
     for (size_t i = 0; i < n; i++)
-        if (ls_scope_is_steady(scope, &steps[i]))
+        if (is_chosen(choice, &steps[i]))
             add_step(&sum, input->activity, sets, &steps[i], wait_class);
     for (int k = 0; k < LS_LEDGER_REST; k++)
         ls_intervals_clear(&sets[k]);
@@ -142,14 +177,14 @@ compare_number(const void *a, const void *b)
 
 /* max - mean of the step time over ranks: the mean of it over steps, and the largest. */
 static void
-set_imbalance(LsLedger *ledger, const LsScope *scope, const LsStep *steps, size_t n_steps)
+set_imbalance(LsLedger *ledger, const Choice *choice, const LsStep *steps, size_t n_steps)
 {
     g_autoptr(GPtrArray) rows = g_ptr_array_new();
     int64_t total_ns = 0, numbers = 0;
     size_t first = 0;
 
     for (size_t i = 0; i < n_steps; i++)
-        if (ls_scope_is_steady(scope, &steps[i]))
+        if (is_chosen(choice, &steps[i]))
             g_ptr_array_add(rows, (void *)(uintptr_t)&steps[i]);
     g_ptr_array_sort(rows, compare_number);
     while (first < rows->len) {
@@ -172,30 +207,44 @@ set_imbalance(LsLedger *ledger, const LsScope *scope, const LsStep *steps, size_
     ledger->imbalance_ns = ls_stats_mean(total_ns, numbers);
 }
 
-LsLedger
-ls_ledger_make(const LsAnalysisInput *input, const LsScope *scope)
+/* Steps rank by rank. */
+static void
+add_ranks(LsLedger *ledger, const LsAnalysisInput *input, const Choice *choice)
 {
-    LsLedger ledger = {.wait_known = ls_trace_count_missing(input->trace) == 0};
     size_t n_steps, first = 0;
     const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
 
-    for (int k = 0; k < LS_LEDGER_N; k++)
-        ledger.max_rank[k] = LS_NONE;
     while (first < n_steps) {
         size_t next = first + 1;
 
         while (next < n_steps && steps[next].rank == steps[first].rank)
             next++;
         if (ls_activity_has_compute(input->activity, steps[first].rank) &&
-            ls_scope_has_rank(scope, steps[first].rank)) {
-            Sum sum = add_rank(input, scope, &steps[first], next - first, ledger.wait_known);
+            ls_scope_has_rank(choice->scope, steps[first].rank)) {
+            Sum sum = add_rank(input, choice, &steps[first], next - first, ledger->wait_known);
 
-            add_to_ledger(&ledger, &sum, steps[first].rank);
+            add_to_ledger(ledger, &sum, steps[first].rank);
         }
         first = next;
     }
-    divide(&ledger);
-    set_imbalance(&ledger, scope, steps, n_steps);
+    divide(ledger);
+    set_imbalance(ledger, choice, steps, n_steps);
+}
+
+LsLedger
+ls_ledger_make(const LsAnalysisInput *input, const LsScope *scope)
+{
+    g_autoptr(GHashTable) unjudged = find_unjudged(input, scope);
+    LsLedger ledger = {.unjudged = g_hash_table_size(unjudged)};
+    Choice choice = {scope, unjudged};
+
+    for (int k = 0; k < LS_LEDGER_N; k++)
+        ledger.max_rank[k] = LS_NONE;
+    if (ls_trace_count_missing(input->trace) == 0 && ledger.unjudged < ls_scope_get_steady(scope))
+        ledger.wait_known = true;
+    else
+        choice.unjudged = NULL;
+    add_ranks(&ledger, input, &choice);
     return ledger;
 }
 

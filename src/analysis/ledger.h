@@ -22,9 +22,10 @@ typedef struct LsLedger {
     int64_t step_ns;           /* mean; the classes add up to it exactly */
     int64_t mean_ns[LS_LEDGER_N], max_ns[LS_LEDGER_N];
     uint32_t max_rank[LS_LEDGER_N];       /* index into ranks */
-    /* false: ranks are missing, so that waiting for one and agreeing cannot be told apart; both are in
-     * negotiation then, and exposed wait is null. */
+    /* false: ranks are missing, or no step was judged, so that waiting for a rank and agreeing cannot be
+     * told apart; both are in negotiation then, and exposed wait is null. */
     bool wait_known;
+    size_t unjudged; /* steady steps with a buffer whose last rank is not known: left out if wait_known */
     int64_t waited_for_ns, exposed_ns;    /* mean of the union, and of its part in calls */
     int64_t communication_ns, hidden_ns;  /* means */
     int64_t imbalance_ns, imbalance_max_ns; /* max - mean over the ranks of a step: mean, largest */

@@ -18,7 +18,7 @@ struct LsNegotiations {
     LsOccurrence *occurrences;
     size_t n_occurrences, n_ranks;
     LsIntervals *behind, *sleep; /* per rank; sleep is without behind */
-    size_t n_submitting;         /* rank numbers that submit anything */
+    size_t n_submitting;         /* rank numbers that submit or execute anything */
     bool aligned;
 };
 
@@ -164,6 +164,8 @@ find_submitting(LsNegotiations *negotiations, const LsUse *uses, size_t n_uses, 
 {
     g_autoptr(GHashTable) numbers = g_hash_table_new(g_direct_hash, g_direct_equal);
     bool one_clock = true;
+    size_t n_calls;
+    const LsCall *calls = ls_trace_get_calls(negotiations->trace, &n_calls);
 
     for (size_t i = 0; i < n_uses; i++) {
         if (uses[i].submit_ns == LS_TIME_NONE)
@@ -171,6 +173,9 @@ find_submitting(LsNegotiations *negotiations, const LsUse *uses, size_t n_uses, 
         one_clock = one_clock && ranks[uses[i].rank].clock_method != LS_CLOCK_NONE;
         g_hash_table_add(numbers, GINT_TO_POINTER(ranks[uses[i].rank].rank));
     }
+    /* Who executes has submitted, and if no record says when, it may have been the last. */
+    for (size_t i = 0; i < n_calls; i++)
+        g_hash_table_add(numbers, GINT_TO_POINTER(ranks[calls[i].rank].rank));
     negotiations->n_submitting = g_hash_table_size(numbers);
     negotiations->aligned = (one_clock || negotiations->n_submitting < 2) &&
                             ls_trace_count_missing(negotiations->trace) == 0;

@@ -17,7 +17,7 @@ typedef struct LsOccurrence {
     int64_t first_submit_ns, last_submit_ns; /* LS_TIME_NONE: unknown, or no common clock */
     int64_t last_ready_ns;                   /* the last rank's submission of it or of its group */
     int last;      /* index into uses of the last to submit; -1 unknown or a tie */
-    bool complete; /* every rank that submits anything submitted it, on one clock */
+    bool complete; /* every rank that submits or executes anything submitted it, on one clock */
 } LsOccurrence;
 
 typedef struct LsNegotiations LsNegotiations;

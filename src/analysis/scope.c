@@ -149,16 +149,3 @@ ls_scope_get_whole(const LsScope *scope)
 {
     return scope->whole;
 }
-
-size_t
-ls_scope_count_from(const LsScope *scope, int64_t number)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < scope->numbers->len; i++) {
-        int64_t other = g_array_index(scope->numbers, int64_t, i);
-
-        n += other >= MAX(number, scope->input->step_first) && other <= scope->input->step_last;
-    }
-    return n;
-}

@@ -28,7 +28,5 @@ size_t ls_scope_get_warmup(const LsScope *scope);
 size_t ls_scope_get_steady(const LsScope *scope);
 /* Different numbers of steps that pass the filters and are not cut. */
 size_t ls_scope_get_whole(const LsScope *scope);
-/* Of those the ones from this number on. */
-size_t ls_scope_count_from(const LsScope *scope, int64_t number);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LsScope, ls_scope_free)

@@ -6,7 +6,8 @@
  * smallest exposed wait of those outside it: what the job would win at most if the set were on
  * time. Buffers that wait at the same time for the same rank wait once: within a step each waiting
  * rank's intervals are joined before they are measured. A buffer is judged whole: a filter of ranks
- * chooses rows, not members.
+ * chooses rows, not members. Shares and means are of the steps in which something could be judged:
+ * where records are lost nobody was seen to be late, and nobody to be in time.
  */
 #include "analysis/straggler.h"
 
@@ -30,6 +31,8 @@ typedef struct Work {
     GArray **waits;         /* per rank: intervals in which it waited in the step at hand */
     GArray *waiting;        /* ranks with any */
     GArray *costs;          /* int64_t pairs of the set at hand: step number, cost */
+    GArray *judged;         /* int64_t: numbers of the whole steps with a decision, rising */
+    int64_t judged_steady;  /* of them, the steady ones */
 } Work;
 
 /* -- Which set is last where -- */
@@ -64,6 +67,13 @@ make_sets(const LsRank *ranks, size_t n_ranks, bool hosts)
         }
     }
     return set_of;
+}
+
+static void
+count_times(LsTimesLast *times, size_t n, bool counted)
+{
+    times->by_chance += 1.0 / (double)n;
+    times->buffers += !counted;
 }
 
 static int
@@ -102,15 +112,42 @@ decide(const Work *work, LsStraggler *stragglers)
             LsStraggler *straggler = &stragglers[work->set_of[items[i].rank]];
             bool counted = false;
 
-            straggler->times_last_by_chance += 1.0 / (double)n;
             for (size_t j = 0; j < i && !counted && straggler->is_host; j++)
                 counted = work->set_of[items[j].rank] == work->set_of[items[i].rank];
-            straggler->buffers += !counted;
+            count_times(&straggler->times, n, counted);
+            if (decision.step != LS_NONE)
+                count_times(&straggler->in_steps, n, counted);
         }
-        stragglers[decision.set].times_last++;
+        stragglers[decision.set].times.last++;
+        stragglers[decision.set].in_steps.last += decision.step != LS_NONE;
     }
     g_array_sort(decisions, compare_decision);
     return decisions;
+}
+
+static int
+compare_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void
+list_judged(Work *work, const GArray *decisions)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
+
+    for (size_t i = 0; i < decisions->len; i++) {
+        const Decision *decision = &g_array_index(decisions, Decision, i);
+
+        if (decision->step == LS_NONE || work->steps[decision->step].cut ||
+            !g_hash_table_add(seen, (void *)(uintptr_t)&decision->number))
+            continue;
+        g_array_append_val(work->judged, decision->number);
+        work->judged_steady += ls_scope_is_steady(work->scope, &work->steps[decision->step]);
+    }
+    g_array_sort(work->judged, compare_number);
 }
 
 /* -- What it cost -- */
@@ -169,6 +206,17 @@ settle_step(Work *work, LsStraggler *straggler, int64_t *ret_longest_ns)
     return least_ns;
 }
 
+/* Judged steps from this one on. */
+static size_t
+count_judged_from(const Work *work, int64_t number)
+{
+    size_t first = 0;
+
+    while (first < work->judged->len && g_array_index(work->judged, int64_t, first) < number)
+        first++;
+    return work->judged->len - first;
+}
+
 static void
 find_since(const Work *work, LsStraggler *straggler, int64_t mean_ns)
 {
@@ -180,7 +228,7 @@ find_since(const Work *work, LsStraggler *straggler, int64_t mean_ns)
         if (2 * pairs[2 * i + 1] >= mean_ns) {
             straggler->since = pairs[2 * i];
             straggler->share_since =
-                (double)(n - i) / (double)ls_scope_count_from(work->scope, straggler->since);
+                (double)(n - i) / (double)count_judged_from(work, straggler->since);
         }
 }
 
@@ -188,7 +236,7 @@ find_since(const Work *work, LsStraggler *straggler, int64_t mean_ns)
 static void
 settle_set(Work *work, LsStraggler *straggler, const Decision *decisions, size_t n)
 {
-    int64_t cost_ns = 0, longest_ns = 0, steady = (int64_t)ls_scope_get_steady(work->scope);
+    int64_t cost_ns = 0, longest_ns = 0;
     bool known = false;
     size_t i = 0;
 
@@ -217,8 +265,8 @@ settle_set(Work *work, LsStraggler *straggler, const Decision *decisions, size_t
     straggler->delay_ns = ls_stats_mean(straggler->delay_ns, (int64_t)n);
     if (straggler->steps_last > 0)
         find_since(work, straggler, (known ? cost_ns : longest_ns) / straggler->steps_last);
-    if (known && steady > 0)
-        straggler->cost_ns_per_step = ls_stats_mean(cost_ns, steady);
+    if (known)
+        straggler->cost_ns_per_step = ls_stats_mean(cost_ns, work->judged_steady);
 }
 
 /* A set that was never last in a steady step costs nothing, where cost can be known at all. */
@@ -232,8 +280,8 @@ set_nothing(const Work *work, LsStraggler *straggler)
     for (uint32_t r = 0; r < n_ranks && !outside; r++)
         outside =
             work->set_of[r] != straggler->rank && ls_activity_has_compute(work->input->activity, r);
-    if (straggler->buffers > 0 && straggler->steps_last == 0 && outside &&
-        ls_scope_get_steady(work->scope) > 0)
+    if (straggler->times.buffers > 0 && straggler->steps_last == 0 && outside &&
+        work->judged_steady > 0)
         straggler->cost_ns_per_step = 0;
 }
 
@@ -246,19 +294,23 @@ find_level(const LsAnalysisInput *input, const LsScope *scope, bool hosts, GArra
     g_autofree LsStraggler *stragglers = g_new0(LsStraggler, n_ranks);
     g_autoptr(GArray) waiting = g_array_new(false, false, sizeof(uint32_t));
     g_autoptr(GArray) costs = g_array_new(false, false, sizeof(int64_t));
+    g_autoptr(GArray) judged = g_array_new(false, false, sizeof(int64_t));
     Work work = {input,
                  scope,
                  ls_trace_get_steps(input->trace, &n_steps),
                  set_of,
                  g_new0(GArray *, n_ranks),
                  waiting,
-                 costs};
+                 costs,
+                 judged,
+                 0};
     g_autoptr(GArray) decisions = NULL;
 
     for (uint32_t r = 0; r < n_ranks; r++)
         stragglers[r] = (LsStraggler){
             .is_host = hosts, .rank = r, .cost_ns_per_step = LS_TIME_NONE, .since = INT64_MIN};
     decisions = decide(&work, stragglers);
+    list_judged(&work, decisions);
     while (i < decisions->len) {
         const Decision *first = &g_array_index(decisions, Decision, i);
         size_t n = 0;
@@ -270,7 +322,8 @@ find_level(const LsAnalysisInput *input, const LsScope *scope, bool hosts, GArra
     }
     for (uint32_t r = 0; r < n_ranks; r++) {
         set_nothing(&work, &stragglers[r]);
-        if (set_of[r] == r && stragglers[r].buffers > 0 && (!hosts || ranks[r].host != NULL))
+        stragglers[r].steps_judged = work.judged_steady;
+        if (set_of[r] == r && stragglers[r].times.buffers > 0 && (!hosts || ranks[r].host != NULL))
             g_array_append_val(found, stragglers[r]);
         if (work.waits[r] != NULL)
             g_array_unref(work.waits[r]);
@@ -322,11 +375,11 @@ run(const LsAnalysisInput *input)
         if (!row->is_host)
             set_count(table, RANK, ranks[row->rank].rank, 0);
         ls_table_set_text(table, HOST, ranks[row->rank].host);
-        ls_table_set_int(table, TIMES_LAST, row->times_last);
-        ls_table_set_real(table, BY_CHANCE, row->times_last_by_chance);
+        ls_table_set_int(table, TIMES_LAST, row->times.last);
+        ls_table_set_real(table, BY_CHANCE, row->times.by_chance);
         ls_table_set_int(table, WAITED_FOR, row->waited_for_ns);
         set_ns(table, COST, row->cost_ns_per_step);
-        ls_table_set_int(table, BUFFERS, row->buffers);
+        ls_table_set_int(table, BUFFERS, row->times.buffers);
     }
     return table;
 }

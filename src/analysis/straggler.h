@@ -4,19 +4,27 @@
 
 #include "analysis/scope.h"
 
+/* How often a set was last. */
+typedef struct LsTimesLast {
+    int64_t last;    /* buffers in which a member was last */
+    int64_t buffers; /* decided buffers in which a member took part */
+    double by_chance;
+} LsTimesLast;
+
 /* A set of ranks: one rank with all its lives, or those of one host. */
 typedef struct LsStraggler {
     bool is_host;
     uint32_t rank;             /* index into ranks of its first member */
-    int64_t times_last;        /* buffers in which a member was last */
-    int64_t buffers;           /* decided buffers in which a member took part */
-    double times_last_by_chance;
+    LsTimesLast times;         /* of the whole recording */
+    LsTimesLast in_steps;      /* of steps: broadcasts before the first say nothing of a straggler */
     int64_t waited_for_ns;     /* all others together */
-    int64_t cost_ns_per_step;  /* LS_TIME_NONE: no compute recorded outside, or no steady step */
+    int64_t cost_ns_per_step;  /* of the judged steps; LS_TIME_NONE: no compute recorded outside, or no
+                                * such step */
     int64_t steps_last;        /* steady steps in which it was last at least once */
+    int64_t steps_judged;      /* steady steps of which any buffer's last rank is known */
     int64_t delay_ns;          /* mean over the buffers in which it was last of the longest wait */
     int64_t since;             /* first whole step in which it cost half the mean; INT64_MIN: none */
-    double share_since;        /* of the whole steps from then on: in how many it was last */
+    double share_since;        /* of the judged steps from then on: in how many it was last */
 } LsStraggler;
 
 /* Ranks in order, then hosts in order of their first rank. */

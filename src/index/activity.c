@@ -372,6 +372,13 @@ ls_activity_is_aligned(const LsActivity *activity, uint32_t buffer)
     return activity->arrivals.aligned[buffer];
 }
 
+bool
+ls_activity_is_alike(const LsActivity *activity, uint32_t buffer)
+{
+    g_assert(buffer < activity->n_buffers);
+    return activity->arrivals.alike[buffer];
+}
+
 int
 ls_activity_get_last(const LsActivity *activity, uint32_t buffer)
 {

@@ -36,7 +36,8 @@ typedef struct LsArrival {
     int64_t arrival_ns; /* submission of the buffer's last tensor, else start of the call */
     int64_t start_ns, end_ns; /* of the call */
     /* Until the last rank's arrival: on one clock the difference of arrivals, else D - min D over the
-     * ranks, D = end - arrival (metrics.md); LS_TIME_NONE: open call without one clock. */
+     * ranks, D = end - arrival (metrics.md); LS_TIME_NONE: open call without one clock, or arrivals
+     * of the buffer's ranks that are not alike. */
     int64_t wait_ns;
     bool from_submission;
     bool open; /* the recording ended before the call did: end_ns is no end */
@@ -51,13 +52,15 @@ bool ls_activity_has_compute(const LsActivity *activity, uint32_t rank);
 const LsIntervals *ls_activity_get(const LsActivity *activity, uint32_t rank, LsActivityKind kind);
 /* The arrivals at a buffer, in order of rank. */
 const LsArrival *ls_activity_get_arrivals(const LsActivity *activity, uint32_t buffer, size_t *ret_n);
+/* Whether submissions are known of all of the buffer's ranks, or of none: else nobody can be compared. */
+bool ls_activity_is_alike(const LsActivity *activity, uint32_t buffer);
 /* Whether all ranks that took part have been brought onto one clock. */
 bool ls_activity_is_aligned(const LsActivity *activity, uint32_t buffer);
 /* Whether every rank's submissions are known, on one clock: what negotiation exposure needs. While ranks
  * are missing its set holds what is waiting for them, too. */
 bool ls_activity_has_submissions(const LsActivity *activity);
-/* The last arrival's index in that array, -1: within the clock uncertainty of the second (a tie), or not
- * all ranks on one clock. */
+/* The last arrival's index in that array, -1: within the clock uncertainty of the second (a tie), not
+ * all ranks on one clock, or arrivals that are not alike. */
 int ls_activity_get_last(const LsActivity *activity, uint32_t buffer);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LsActivity, ls_activity_free)

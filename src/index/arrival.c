@@ -3,10 +3,12 @@
  * index/arrival.c: when each rank arrived at each buffer, who was last, and who waited how long.
  *
  * Arrival is the submission of the buffer's last tensor, because after a negotiation all ranks
- * enter the call together and lateness lies before it; where a submission is missing it is the
- * start of the call. On one clock a wait is a difference of arrivals. Without one, the ends stand
- * in for the clock: all ranks leave a collective together, so the rank with the shortest time from
- * arrival to end came last (metrics.md, "Per collective").
+ * enter the call together and lateness lies before it; where no rank's submission is known it is
+ * the start of the call. Where they are known of some ranks alone (records are lost) the others'
+ * arrivals are not: who waited for whom is left unknown then, since the start of a call beside
+ * submissions would make its rank look like the last. On one clock a wait is a difference of
+ * arrivals. Without one, the ends stand in for the clock: all ranks leave a collective together, so
+ * the rank with the shortest time from arrival to end came last (metrics.md, "Per collective").
  */
 #include "index/arrival.h"
 
@@ -73,6 +75,15 @@ find_last(const LsArrival *items, size_t n, const LsRank *ranks)
     return n == 0 || tie ? -1 : (int)last;
 }
 
+static bool
+are_alike(const LsArrival *items, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (items[i].from_submission != items[0].from_submission)
+            return false;
+    return true;
+}
+
 static void
 set_waits(LsArrivals *arrivals, size_t buffer, LsArrival *items, size_t n)
 {
@@ -85,13 +96,13 @@ set_waits(LsArrivals *arrivals, size_t buffer, LsArrival *items, size_t n)
         shortest_ns = MIN(shortest_ns, items[i].end_ns - items[i].arrival_ns);
         transfer_ns = MIN(transfer_ns, items[i].end_ns - items[i].start_ns);
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && arrivals->alike[buffer]; i++) {
         if (arrivals->aligned[buffer])
             items[i].wait_ns = last_ns - items[i].arrival_ns;
         else if (!items[i].open)
             items[i].wait_ns = items[i].end_ns - items[i].arrival_ns - shortest_ns;
     }
-    arrivals->last_ns[buffer] = last_ns;
+    arrivals->last_ns[buffer] = arrivals->alike[buffer] ? last_ns : LS_TIME_NONE;
     arrivals->transfer_ns[buffer] = transfer_ns == INT64_MAX ? LS_TIME_NONE : transfer_ns;
 }
 
@@ -108,6 +119,7 @@ ls_arrivals_new(const LsTrace *trace)
         .items = g_new(LsArrival, n_refs),
         .last = g_new(int, n_buffers),
         .aligned = g_new(bool, n_buffers),
+        .alike = g_new(bool, n_buffers),
         .last_ns = g_new(int64_t, n_buffers),
         .transfer_ns = g_new(int64_t, n_buffers),
     };
@@ -122,7 +134,9 @@ ls_arrivals_new(const LsTrace *trace)
         for (size_t i = 0; i < n; i++)
             if (n > 1 && ranks[items[i].rank].clock_method == LS_CLOCK_NONE)
                 arrivals.aligned[b] = false;
-        arrivals.last[b] = arrivals.aligned[b] ? find_last(items, n, ranks) : -1;
+        arrivals.alike[b] = are_alike(items, n);
+        arrivals.last[b] =
+            arrivals.aligned[b] && arrivals.alike[b] ? find_last(items, n, ranks) : -1;
         set_waits(&arrivals, b, items, n);
     }
     return arrivals;
@@ -134,6 +148,7 @@ ls_arrivals_clear(LsArrivals *arrivals)
     g_clear_pointer(&arrivals->items, g_free);
     g_clear_pointer(&arrivals->last, g_free);
     g_clear_pointer(&arrivals->aligned, g_free);
+    g_clear_pointer(&arrivals->alike, g_free);
     g_clear_pointer(&arrivals->last_ns, g_free);
     g_clear_pointer(&arrivals->transfer_ns, g_free);
 }

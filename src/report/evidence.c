@@ -64,17 +64,23 @@ gather_recording(LsEvidence *evidence)
 
 /* -- Whom the others wait for -- */
 
+const LsTimesLast *
+ls_evidence_get_times(const LsStraggler *straggler)
+{
+    return straggler->in_steps.buffers > 0 ? &straggler->in_steps : &straggler->times;
+}
+
 /* What it costs a step; where exposure is not known, how long the longest wait for it is. */
 static int64_t
-get_cost(const LsEvidence *evidence, const LsStraggler *straggler)
+get_cost(const LsStraggler *straggler)
 {
-    int64_t steady = (int64_t)ls_scope_get_steady(evidence->scope);
+    const LsTimesLast *times = ls_evidence_get_times(straggler);
 
     if (straggler->cost_ns_per_step != LS_TIME_NONE)
         return straggler->cost_ns_per_step;
-    return steady > 0
-               ? straggler->delay_ns * straggler->steps_last / steady
-               : ls_stats_mean(straggler->delay_ns * straggler->times_last, straggler->buffers);
+    return straggler->steps_judged > 0
+               ? straggler->delay_ns * straggler->steps_last / straggler->steps_judged
+               : ls_stats_mean(straggler->delay_ns * times->last, times->buffers);
 }
 
 static size_t
@@ -89,14 +95,15 @@ count_members(const LsEvidence *evidence, const LsStraggler *straggler)
 }
 
 static bool
-is_beyond_chance(const LsEvidence *evidence, const LsStraggler *straggler)
+is_beyond_chance(const LsStraggler *straggler)
 {
-    double chance = straggler->times_last_by_chance / (double)MAX(straggler->buffers, 1);
+    const LsTimesLast *times = ls_evidence_get_times(straggler);
+    double chance = times->by_chance / (double)MAX(times->buffers, 1);
     double least = MAX(MOST_STEPS, MIN(OVER_CHANCE * chance, NEARLY_ALL_STEPS));
 
-    if ((double)straggler->times_last <= OVER_CHANCE * straggler->times_last_by_chance)
+    if ((double)times->last <= OVER_CHANCE * times->by_chance)
         return false;
-    return ls_scope_get_steady(evidence->scope) == 0 || straggler->share_since >= least;
+    return straggler->steps_judged == 0 || straggler->share_since >= least;
 }
 
 static void
@@ -104,17 +111,20 @@ find_worst(LsEvidence *evidence)
 {
     int64_t best_ns = evidence->step_ns / COST_SHARE;
 
+    if (evidence->stragglers->len > 0)
+        evidence->steps_judged = g_array_index(evidence->stragglers, LsStraggler, 0).steps_judged;
     for (size_t i = 0; i < evidence->stragglers->len; i++) {
         const LsStraggler *row = &g_array_index(evidence->stragglers, LsStraggler, i);
-        int64_t cost_ns = get_cost(evidence, row);
+        int64_t cost_ns = get_cost(row);
         bool better = row->is_host && evidence->worst != NULL
                           ? (double)cost_ns > OVER_RANK * (double)best_ns
                           : cost_ns > best_ns;
 
-        if (!row->is_host && row->times_last > 0 &&
-            (evidence->most == NULL || row->times_last > evidence->most->times_last))
+        if (!row->is_host && ls_evidence_get_times(row)->last > 0 &&
+            (evidence->most == NULL ||
+             ls_evidence_get_times(row)->last > ls_evidence_get_times(evidence->most)->last))
             evidence->most = row;
-        if (!better || !is_beyond_chance(evidence, row))
+        if (!better || !is_beyond_chance(row))
             continue;
         if (row->is_host && count_members(evidence, row) < 2)
             continue;
@@ -231,15 +241,58 @@ compare_real(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of the buffers of steps, or of those outside. */
+typedef struct BufferSums {
+    int64_t buffers, judged, wait_ns, transfers, transfer_ns, sized, bytes;
+    GArray *rates; /* double */
+} BufferSums;
+
+static void
+add_buffer(BufferSums *sums, const LsCollective *collective, int64_t bytes)
+{
+    sums->buffers++;
+    sums->sized += bytes >= 0;
+    sums->bytes += MAX(bytes, 0);
+    if (collective->transfer_ns != LS_TIME_NONE) {
+        sums->transfers++;
+        sums->transfer_ns += collective->transfer_ns;
+    }
+    if (collective->bus_bytes_per_s >= 0)
+        g_array_append_val(sums->rates, collective->bus_bytes_per_s);
+    if (collective->verdict == LS_VERDICT_INCOMPLETE || collective->wait_max_ns == LS_TIME_NONE)
+        return;
+    sums->judged++;
+    sums->wait_ns += collective->wait_max_aligned_ns != LS_TIME_NONE
+                         ? collective->wait_max_aligned_ns
+                         : collective->wait_max_ns;
+}
+
+static void
+take_sums(LsEvidence *evidence, const BufferSums *sums)
+{
+    evidence->buffers = sums->buffers;
+    evidence->judged = sums->judged;
+    evidence->wait_ns = ls_stats_mean(sums->wait_ns, sums->judged);
+    evidence->transfer_ns = ls_stats_mean(sums->transfer_ns, sums->transfers);
+    evidence->bytes = sums->sized > 0 ? ls_stats_mean(sums->bytes, sums->sized) : -1;
+    evidence->bus_bytes_per_s = -1;
+    if (sums->rates->len > 0) {
+        g_array_sort(sums->rates, compare_real);
+        evidence->bus_bytes_per_s = g_array_index(sums->rates, double, (sums->rates->len - 1) / 2);
+    }
+}
+
 static void
 gather_buffers(LsEvidence *evidence)
 {
     const LsAnalysisInput *input = evidence->input;
-    g_autoptr(GArray) rates = g_array_new(false, false, sizeof(double));
-    size_t n_buffers, n, n_steps;
+    g_autoptr(GArray) inside = g_array_new(false, false, sizeof(double));
+    g_autoptr(GArray) outside = g_array_new(false, false, sizeof(double));
+    BufferSums sums[] = {{.rates = outside}, {.rates = inside}};
+    size_t n_buffers, n, n_steps, whole = ls_scope_get_whole(evidence->scope);
     const LsCall *calls = ls_trace_get_calls(input->trace, &n);
     const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
-    int64_t transfers = 0, stepping = 0, sized = 0;
+    int64_t stepping = 0;
 
     ls_trace_get_buffers(input->trace, &n_buffers);
     for (uint32_t b = 0; b < n_buffers; b++) {
@@ -248,33 +301,13 @@ gather_buffers(LsEvidence *evidence)
 
         if (n == 0 || !ls_collective_is_shown(input, evidence->scope, b, &collective))
             continue;
-        evidence->buffers++;
+        add_buffer(&sums[collective.step != LS_NONE], &collective, calls[items[0].call].bytes);
         stepping += collective.step != LS_NONE && !steps[collective.step].cut;
-        sized += calls[items[0].call].bytes >= 0;
-        evidence->bytes += MAX(calls[items[0].call].bytes, 0);
-        if (collective.transfer_ns != LS_TIME_NONE) {
-            transfers++;
-            evidence->transfer_ns += collective.transfer_ns;
-        }
-        if (collective.bus_bytes_per_s >= 0)
-            g_array_append_val(rates, collective.bus_bytes_per_s);
-        if (collective.verdict == LS_VERDICT_INCOMPLETE || collective.wait_max_ns == LS_TIME_NONE)
-            continue;
-        evidence->judged++;
-        evidence->wait_ns += collective.wait_max_aligned_ns != LS_TIME_NONE
-                                 ? collective.wait_max_aligned_ns
-                                 : collective.wait_max_ns;
     }
-    evidence->wait_ns = ls_stats_mean(evidence->wait_ns, evidence->judged);
-    evidence->transfer_ns = ls_stats_mean(evidence->transfer_ns, transfers);
-    evidence->bytes = sized > 0 ? ls_stats_mean(evidence->bytes, sized) : -1;
-    evidence->bus_bytes_per_s = -1;
-    if (rates->len > 0) {
-        g_array_sort(rates, compare_real);
-        evidence->bus_bytes_per_s = g_array_index(rates, double, (rates->len - 1) / 2);
-    }
-    if (ls_scope_get_whole(evidence->scope) > 0)
-        evidence->buffers_per_step = (double)stepping / (double)ls_scope_get_whole(evidence->scope);
+    take_sums(evidence, &sums[sums[true].buffers > 0]);
+    evidence->buffers_outside = sums[true].buffers > 0 ? sums[false].buffers : 0;
+    if (whole > 0)
+        evidence->buffers_per_step = (double)stepping / (double)whole;
 }
 
 LsEvidence *

@@ -26,6 +26,7 @@ typedef struct LsEvidence {
     const LsStraggler *worst;   /* whom the others wait for; NULL: nobody more than by chance */
     const LsStraggler *most;    /* the rank that was last most often; NULL: never known */
     size_t worst_ranks;         /* ranks of the set */
+    int64_t steps_judged;       /* steady steps of which any buffer's last rank is known */
     LsCause cause;
 
     /* Per use of a tensor: from the last rank's submission to agreement, mean. */
@@ -35,12 +36,17 @@ typedef struct LsEvidence {
     int64_t occurrences, ordered, spread_ns;
     int64_t most_late; uint32_t late_rank; /* times the rank was last to submit; LS_NONE */
 
+    /* Buffers of steps; of the whole recording where no step holds one. */
     int64_t buffers, judged;    /* executed; of these with a known wait */
+    int64_t buffers_outside;    /* of no step, beside those of steps: broadcasts before the first */
     int64_t wait_ns, transfer_ns; /* means: of the judged, of all that ended */
     int64_t bytes;              /* mean of the buffers whose bytes are known; -1: none */
     double bus_bytes_per_s;     /* median; negative: unknown */
     double buffers_per_step;    /* 0: no steps */
 } LsEvidence;
+
+/* How often a set was last: in buffers of steps, where there are any. */
+const LsTimesLast *ls_evidence_get_times(const LsStraggler *straggler);
 
 LsEvidence *ls_evidence_new(const LsAnalysisInput *input);
 void        ls_evidence_free(LsEvidence *evidence);

@@ -61,17 +61,29 @@ get_percent(int64_t part_ns, int64_t whole_ns)
 }
 
 static void
-append_waited_for(GString *text, const LsLedger *ledger)
+append_waited_for(GString *text, const LsEvidence *evidence)
 {
+    const LsLedger *ledger = &evidence->ledger;
     int64_t wait_ns = ledger->mean_ns[LS_LEDGER_EXPOSED_WAIT];
     int64_t transfer_ns = ledger->mean_ns[LS_LEDGER_EXPOSED_TRANSFER];
     int64_t negotiation_ns = ledger->mean_ns[LS_LEDGER_NEGOTIATION];
 
+    if (ledger->communication_ns == 0 && evidence->buffers == 0) {
+        append_ns(text,
+                  "No communication was recorded: what the step waits for is not known. Of it ",
+                  ledger->mean_ns[LS_LEDGER_REST], "");
+        g_string_append_printf(text,
+                               " (%.0f %%) are neither compute nor input nor copies; a wait can "
+                               "only lie there.",
+                               get_percent(ledger->mean_ns[LS_LEDGER_REST], ledger->step_ns));
+        return;
+    }
     if (ledger->waited_for_ns == 0) {
         g_string_append(text, "The step waits for no communication: compute hides all of it.");
         return;
     }
-    append_ns(text, "The step waits ", ledger->waited_for_ns, "");
+    append_ns(text, ledger->wait_known ? "The step waits " : "The step waits at least ",
+              ledger->waited_for_ns, "");
     g_string_append_printf(text, " (%.0f %%) for communication: ",
                            get_percent(ledger->waited_for_ns, ledger->step_ns));
     if (ledger->wait_known)
@@ -79,7 +91,7 @@ append_waited_for(GString *text, const LsLedger *ledger)
     append_ns(text, "", transfer_ns, " moving bytes");
     if (!ledger->wait_known)
         append_ns(text, ", ", negotiation_ns,
-                  " waiting for a rank or agreeing, which only the missing ranks could tell");
+                  " waiting for a rank or agreeing: this recording cannot tell which");
     else if (100 * negotiation_ns > ledger->waited_for_ns)
         append_ns(text, ", ", negotiation_ns, " agreeing");
     g_string_append_c(text, '.');
@@ -105,7 +117,7 @@ static void
 append_buffers(GString *text, const LsEvidence *evidence)
 {
     if (evidence->buffers == 0) {
-        g_string_append(text, "No communication was executed");
+        g_string_append(text, "No communication was recorded");
     } else if (evidence->alone) {
         append_ns(text, "One rank alone: a buffer's operation takes ", evidence->transfer_ns,
                   " in the mean");
@@ -130,7 +142,7 @@ add_step_line(LsHeadline *headline, const LsEvidence *evidence)
                                         : format_label("Recording ", length_ns);
 
     if (evidence->ledger.n > 0)
-        append_waited_for(text, &evidence->ledger);
+        append_waited_for(text, evidence);
     else if (evidence->compute_ranks > 0)
         append_overlap(text, evidence);
     else
@@ -171,16 +183,24 @@ append_since(GString *text, const LsEvidence *evidence)
         g_string_append_printf(text, ", since step %" G_GINT64_FORMAT, evidence->worst->since);
 }
 
+/* Steady steps of which no buffer's last rank is known. */
+static int64_t
+count_unjudged(const LsEvidence *evidence)
+{
+    return (int64_t)ls_scope_get_steady(evidence->scope) - evidence->steps_judged;
+}
+
 static void
 append_worst(GString *text, const LsEvidence *evidence)
 {
     const LsStraggler *worst = evidence->worst;
+    const LsTimesLast *times = ls_evidence_get_times(worst);
 
     g_string_append_printf(text, "was last in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " buffers",
-                           worst->times_last, worst->buffers);
+                           times->last, times->buffers);
     if (worst->steps_last > 0) {
-        g_string_append_printf(text, ", in %" G_GINT64_FORMAT " of %zu steps", worst->steps_last,
-                               ls_scope_get_steady(evidence->scope));
+        g_string_append_printf(text, ", in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " steps",
+                               worst->steps_last, worst->steps_judged);
         append_ns(text, ", by ", worst->delay_ns, "");
         append_since(text, evidence);
     }
@@ -192,6 +212,32 @@ append_worst(GString *text, const LsEvidence *evidence)
         append_ns(text, "", evidence->cause.others_ns, " elsewhere");
     }
     g_string_append_c(text, '.');
+    if (count_unjudged(evidence) > 0)
+        g_string_append_printf(text,
+                               " In %" G_GINT64_FORMAT " more steps who was last is not known.",
+                               count_unjudged(evidence));
+}
+
+/* Nobody stands out, in what could be judged. */
+static void
+append_nobody(GString *text, const LsEvidence *evidence)
+{
+    size_t n_ranks;
+    const LsRank *ranks = ls_trace_get_ranks(evidence->input->trace, &n_ranks);
+    const LsTimesLast *times = ls_evidence_get_times(evidence->most);
+
+    if (count_unjudged(evidence) > 0)
+        g_string_append_printf(text,
+                               "In %" G_GINT64_FORMAT " of %zu steps who was last is not known: "
+                               "records of them are missing. In the others no",
+                               count_unjudged(evidence), ls_scope_get_steady(evidence->scope));
+    else
+        g_string_append(text, "No");
+    g_string_append_printf(
+        text,
+        " rank makes the others wait step after step: rank %d was last most "
+        "often, in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " buffers (%.0f by chance).",
+        ranks[evidence->most->rank].rank, times->last, times->buffers, times->by_chance);
 }
 
 /* Only submissions tell: ticks of a timeline that one rank wrote. */
@@ -228,20 +274,13 @@ add_straggler_line(LsHeadline *headline, const LsEvidence *evidence)
 {
     GString *text = g_string_new(NULL);
     char *label;
-    size_t n_ranks;
-    const LsRank *ranks = ls_trace_get_ranks(evidence->input->trace, &n_ranks);
 
     if (evidence->worst != NULL) {
         label = format_worst(evidence);
         append_worst(text, evidence);
     } else if (evidence->most != NULL) {
-        label = g_strdup("No straggler");
-        g_string_append_printf(text,
-                               "No rank makes the others wait step after step: rank %d was last "
-                               "most often, in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
-                               " buffers (%.0f by chance).",
-                               ranks[evidence->most->rank].rank, evidence->most->times_last,
-                               evidence->most->buffers, evidence->most->times_last_by_chance);
+        label = g_strdup(count_unjudged(evidence) > 0 ? "Straggler?" : "No straggler");
+        append_nobody(text, evidence);
     } else if (evidence->alone) {
         label = g_strdup("One rank");
         g_string_append(text, "It waits for nobody.");
@@ -260,10 +299,11 @@ append_moving(GString *text, const LsEvidence *evidence)
     g_autofree char *bytes = ls_format_bytes(evidence->bytes);
 
     if (evidence->buffers == 0) {
-        g_string_append(text, "No buffer was executed.");
+        g_string_append(text, "No buffer was recorded.");
         return;
     }
-    g_string_append_printf(text, "%" G_GINT64_FORMAT " buffers (", evidence->buffers);
+    g_string_append_printf(text, "%" G_GINT64_FORMAT " buffers%s (", evidence->buffers,
+                           evidence->buffers_outside > 0 ? " of steps" : "");
     if (evidence->buffers_per_step > 0)
         g_string_append_printf(text, "%.1f a step, ", evidence->buffers_per_step);
     if (evidence->bytes >= 0)
@@ -276,6 +316,9 @@ append_moving(GString *text, const LsEvidence *evidence)
 
         g_string_append_printf(text, ", %s on the bus", rate);
     }
+    if (evidence->buffers_outside > 0)
+        g_string_append_printf(text, "; %" G_GINT64_FORMAT " more outside of steps",
+                               evidence->buffers_outside);
     g_string_append_c(text, '.');
 }
 
@@ -315,8 +358,13 @@ add_advice_line(LsHeadline *headline, const LsEvidence *evidence)
     g_autoptr(GArray) advice = ls_advice_find(evidence);
     GString *text = g_string_new(NULL);
 
-    if (evidence->ledger.n > 0 && !evidence->ledger.wait_known)
-        g_string_append(text, "record every rank: for whom these wait is not known without");
+    if (evidence->ledger.n > 0 && evidence->ledger.communication_ns == 0 && evidence->buffers == 0)
+        g_string_append(text,
+                        "record communication too (lockstep record, or reduce): what the step "
+                        "waits for cannot be told without");
+    else if (evidence->ledger.n > 0 && !evidence->ledger.wait_known)
+        g_string_append(text, "record every rank, and all of it: for whom these wait is not known "
+                              "without");
     for (size_t i = 0; i < MIN(advice->len, ADVICE_SHOWN); i++) {
         const LsAdvice *row = &g_array_index(advice, LsAdvice, i);
 

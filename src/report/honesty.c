@@ -94,7 +94,8 @@ ls_honesty_format_line(const LsEvidence *evidence)
     g_string_append_printf(line, ", %" G_GUINT64_FORMAT " records lost, %s", sums.lost, clock);
     append_dead(line, evidence->input->trace);
     if (sums.damaged > 0)
-        g_string_append_printf(line, ", %" G_GUINT64_FORMAT " faults in the files", sums.damaged);
+        g_string_append_printf(line, ", %" G_GUINT64_FORMAT " fault%s in the files", sums.damaged,
+                               sums.damaged == 1 ? "" : "s");
     if (warmup > 0)
         g_string_append_printf(line, ", %zu warm-up step%s left out", warmup,
                                warmup == 1 ? "" : "s");

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whom the report accuses, and whom it clears, where a part of the recording is missing: it judges
+ * what is left by itself, says how much it could not judge, and never takes a hole for a straggler
+ * or for the absence of one. */
+#include "report/report.h"
+
+#include "analysis/ledger.h"
+#include "tests/unit/sample-trace.h"
+
+#include <string.h>
+
+#define RANKS 4
+#define STEPS 12
+#define LATE  2
+#define MS    INT64_C(1000000)
+
+typedef enum Hole { NOTHING, SUBMISSIONS, CALLS, COMMUNICATION } Hole;
+
+/* Rank 2 is `late_ms` late in every step. Of rank `hole_rank` something is missing in the steps
+ * from `from` on; `before` broadcasts precede the first step, where rank 0 is last. */
+typedef struct Run {
+    int64_t late_ms;
+    Hole hole;
+    int hole_rank, from, before;
+} Run;
+
+static bool
+is_missing(const Run *run, Hole hole, int rank, int step)
+{
+    return run->hole == COMMUNICATION ||
+           (run->hole == hole && rank == run->hole_rank && step >= run->from);
+}
+
+static void
+add_broadcasts(LsProcess *process, const Run *run, int rank)
+{
+    for (int i = 0; i < run->before; i++) {
+        int64_t start_ns = (i - run->before) * MS;
+        uint32_t call = sample_call(process, i, 64 << 20, start_ns + MS / 2, start_ns + MS * 3 / 4);
+
+        sample_use(process, "weight", (uint32_t)i, call, start_ns + (rank == 0 ? MS / 4 : 0),
+                   start_ns + MS * 3 / 8);
+    }
+}
+
+static void
+add_step(LsProcess *process, const Run *run, int rank, int step)
+{
+    int64_t start_ns = step * 100 * MS, late_ns = rank == LATE ? run->late_ms * MS : 0;
+    int64_t submit_ns = start_ns + 60 * MS + late_ns;
+    int64_t last_ns = start_ns + (60 + run->late_ms) * MS;
+
+    sample_step(process, step, start_ns, start_ns + 95 * MS);
+    sample_phase(process, "forward", start_ns, submit_ns, 100);
+    if (is_missing(run, CALLS, rank, step))
+        return;
+    uint32_t call =
+        sample_call(process, run->before + step, 1 << 20, last_ns + MS / 2, last_ns + 2 * MS);
+
+    if (!is_missing(run, SUBMISSIONS, rank, step))
+        sample_use(process, "gradient", (uint32_t)step, call, submit_ns, last_ns + MS / 4);
+}
+
+typedef struct Said {
+    LsTrace *trace;
+    LsActivity *activity;
+    char *lines[5];
+    LsLedger ledger;
+} Said;
+
+static void
+said_clear(Said *said)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(said->lines); i++)
+        g_free(said->lines[i]);
+    ls_activity_free(said->activity);
+    ls_trace_unref(said->trace);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Said, said_clear)
+
+static Said
+ask(const Run *run)
+{
+    LsProcess *processes[RANKS];
+    Said said = {0};
+
+    for (int rank = 0; rank < RANKS; rank++) {
+        processes[rank] = sample_process(rank, RANKS, "gpu01");
+        add_broadcasts(processes[rank], run, rank);
+        for (int step = 0; step < STEPS; step++)
+            add_step(processes[rank], run, rank, step);
+    }
+    said.trace = sample_freeze(processes, RANKS, RANKS);
+    said.activity = ls_activity_new(said.trace);
+    LsAnalysisInput input = {said.trace, said.activity, NULL, INT64_MIN, INT64_MAX};
+    g_autoptr(LsHeadline) headline = ls_headline_new(&input);
+    LsScope *scope = ls_scope_new(&input);
+    size_t n;
+    const LsHeadlineLine *lines = ls_headline_get_lines(headline, &n);
+
+    g_assert_cmpuint(n, ==, G_N_ELEMENTS(said.lines));
+    for (size_t i = 0; i < n; i++) {
+        said.lines[i] = g_strconcat(lines[i].label, " | ", lines[i].text, NULL);
+        g_test_message("%s", said.lines[i]);
+    }
+    said.ledger = ls_ledger_make(&input, scope);
+    ls_scope_free(scope);
+    return said;
+}
+
+static void
+assert_says(const char *line, const char *part)
+{
+    if (strstr(line, part) == NULL)
+        g_error("'%s' does not say '%s'", line, part);
+}
+
+/* Holes in more than half of the steps, of a rank that is in time, hide the late one no more; and
+ * what they leave is judged by its own steps. */
+static void
+test_late_beside_holes(void)
+{
+    for (Hole hole = SUBMISSIONS; hole <= CALLS; hole++) {
+        const Run run = {20, hole, 1, 4, 0};
+        g_auto(Said) said = ask(&run);
+
+        g_assert_true(g_str_has_prefix(said.lines[1], "Rank 2 "));
+        assert_says(said.lines[1], "in 4 of 4 buffers");
+        assert_says(said.lines[1], "It costs 20.0 ms a step");
+        assert_says(said.lines[1], "In 8 more steps who was last is not known");
+        g_assert_true(said.ledger.wait_known);
+        g_assert_cmpuint(said.ledger.unjudged, ==, 8);
+        /* Three of four ranks wait 20 ms in each step that was judged. */
+        g_assert_cmpint(said.ledger.mean_ns[LS_LEDGER_EXPOSED_WAIT], ==, 15 * MS);
+    }
+}
+
+/* The start of a call lies behind the agreement: beside submissions it would look late. */
+static void
+test_hole_is_no_straggler(void)
+{
+    for (int late_ms = 0; late_ms <= 20; late_ms += 20) {
+        const Run run = {late_ms, SUBMISSIONS, 1, 0, 0};
+        g_auto(Said) said = ask(&run);
+
+        g_assert_null(strstr(said.lines[1], "Rank 1 "));
+        g_assert_null(strstr(said.lines[1], "No straggler"));
+        assert_says(said.lines[1], "Who was last is not in this recording");
+        g_assert_false(said.ledger.wait_known);
+        assert_says(said.lines[0], "at least");
+        assert_says(said.lines[3], "record every rank, and all of it");
+    }
+}
+
+static void
+test_nobody_is_cleared(void)
+{
+    const Run run = {1, CALLS, 3, 3, 0};
+    g_auto(Said) said = ask(&run);
+
+    /* 1 ms of 95: over the threshold where it can be judged. */
+    assert_says(said.lines[1], "In 9 more steps who was last is not known");
+    const Run none = {0, CALLS, 3, 3, 0};
+    g_auto(Said) nobody = ask(&none);
+
+    g_assert_null(strstr(nobody.lines[1], "No straggler"));
+}
+
+static void
+test_buffers_of_steps(void)
+{
+    const Run run = {20, NOTHING, 0, 0, 30};
+    g_auto(Said) said = ask(&run);
+
+    /* 64 MB in a quarter of a millisecond, thirty times, and none of it a step's. */
+    assert_says(said.lines[1], "was last in 12 of 12 buffers");
+    assert_says(said.lines[2], "12 buffers of steps (1.0 a step, 1.05 MB in the mean)");
+    assert_says(said.lines[2], "1.50 ms each");
+    assert_says(said.lines[2], "30 more outside of steps");
+}
+
+static void
+test_nothing_recorded(void)
+{
+    const Run run = {20, COMMUNICATION, 0, 0, 0};
+    g_auto(Said) said = ask(&run);
+
+    assert_says(said.lines[0], "No communication was recorded");
+    g_assert_null(strstr(said.lines[0], "hides all"));
+    assert_says(said.lines[2], "No buffer was recorded");
+    assert_says(said.lines[3], "record communication too");
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/report/judgement/late-rank-is-named-beside-holes", test_late_beside_holes);
+    g_test_add_func("/report/judgement/a-hole-is-no-straggler", test_hole_is_no_straggler);
+    g_test_add_func("/report/judgement/a-hole-clears-nobody", test_nobody_is_cleared);
+    g_test_add_func("/report/judgement/buffers-of-steps-stand-apart", test_buffers_of_steps);
+    g_test_add_func("/report/judgement/no-communication-is-not-hidden", test_nothing_recorded);
+    return g_test_run();
+}
