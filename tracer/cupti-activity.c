@@ -3,7 +3,8 @@
  * One function per kind, in a table. Fields are read at offsets that all versions share
  * (abi/cupti.h); the library itself steps from record to record. A burst of records is written to
  * the recorder in portions that its ring can hold, with a flush between: the thread is CUPTI's or
- * our own, and may wait.
+ * our own, and may wait. CUPTI tells of a kernel up to a flush later: what bounds the recording
+ * goes by the record's own time.
  */
 #include "tracer/cupti-activity.h"
 
@@ -16,6 +17,7 @@
 #include "capture/recorder.h"
 
 #define PORTION   512 /* records: half a usual ring, should the thread have one already */
+#define REACH_NS  INT64_C(2000000000) /* what has no time of its own is told of within so long */
 #define NAMES     1024
 #define CALLS_MAX 1024
 
@@ -60,14 +62,15 @@ find_name(const char *text)
     return name->id;
 }
 
+/* `reach_ns`: how much earlier than it says it may have been. */
 static void
-write_record(Reader *reader, LsRecord *record)
+write_record(Reader *reader, LsRecord *record, int64_t reach_ns)
 {
     record->start_ns += reader->offset_ns;
     record->end_ns += reader->offset_ns;
     if (record->end_ns < record->start_ns)
         record->end_ns = record->start_ns;
-    ls_recorder_write(record);
+    ls_recorder_write_late(record, record->start_ns - reach_ns);
     if (++reader->n % PORTION == 0)
         ls_recorder_flush();
 }
@@ -84,12 +87,12 @@ write_device(Reader *reader, LsRecord *record, uint64_t start, uint64_t end)
             .name = record->name,
             .args = {record->kind, record->args[0], record->args[1], record->args[2]}};
         untimed.start_ns = untimed.end_ns = ls_recorder_now() - reader->offset_ns;
-        write_record(reader, &untimed);
+        write_record(reader, &untimed, REACH_NS);
         return;
     }
     if (end == 0)
         record->flags = LS_RECORD_OPEN;
-    write_record(reader, record);
+    write_record(reader, record, 0);
 }
 
 static int64_t
@@ -182,7 +185,7 @@ read_sync(Reader *reader, const uint8_t *raw)
                                 ls_cupti_get32(raw, LS_CUPTI_SYNC_EVENT)}};
     record.start_ns = (int64_t)ls_cupti_get64(raw, LS_CUPTI_SYNC_START);
     record.end_ns = (int64_t)ls_cupti_get64(raw, LS_CUPTI_SYNC_END);
-    write_record(reader, &record);
+    write_record(reader, &record, 0);
 }
 
 static uint32_t
@@ -216,7 +219,7 @@ read_call(Reader *reader, const uint8_t *raw)
                                 ls_cupti_get32(raw, LS_CUPTI_API_STATUS)}};
     record.start_ns = (int64_t)ls_cupti_get64(raw, LS_CUPTI_API_START);
     record.end_ns = (int64_t)ls_cupti_get64(raw, LS_CUPTI_API_END);
-    write_record(reader, &record);
+    write_record(reader, &record, 0);
 }
 
 static const char *
@@ -247,7 +250,7 @@ read_overhead(Reader *reader, const uint8_t *raw)
         memcpy(&data, raw + LS_CUPTI_OVERHEAD_DATA, sizeof data);
         free(data);
     }
-    write_record(reader, &record);
+    write_record(reader, &record, 0);
 }
 
 static void
@@ -259,7 +262,7 @@ read_external(Reader *reader, const uint8_t *raw)
                        .args = {ls_cupti_get32(raw, LS_CUPTI_EXTERNAL_CORRELATION_ID),
                                 (int64_t)ls_cupti_get64(raw, LS_CUPTI_EXTERNAL_ID)}};
     record.start_ns = record.end_ns = ls_recorder_now() - reader->offset_ns;
-    write_record(reader, &record);
+    write_record(reader, &record, REACH_NS);
 }
 
 static void (*const readers[LS_CUPTI_N_KINDS])(Reader *, const uint8_t *) = {

@@ -82,7 +82,7 @@ tell_dropped(uint64_t n, const char *who)
         record.start_ns = record.end_ns;
     record.name = ls_recorder_name(who);
     if (n > 0)
-        ls_recorder_write(&record);
+        ls_recorder_write_late(&record, record.start_ns);
 }
 
 /* No lock is held here, so that CUPTI may be called; it may be CUPTI's thread or our own. */
@@ -262,24 +262,6 @@ run(void *user)
     return NULL;
 }
 
-/* CUPTI hands records over later; what comes when the recorder keeps none any more is not kept. */
-static void
-warn_of_window(void)
-{
-    static const char *const bounds[] = {"LOCKSTEP_STEPS", "LOCKSTEP_DURATION_MS",
-                                         "LOCKSTEP_CAPTURE_RANGE"};
-    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
-        const char *value = getenv(bounds[i]);
-        if (value != NULL && value[0] != '\0') {
-            ls_tracer_note(0,
-                           "%s bounds the recording: kernels of its last half second may be "
-                           "missing, since CUPTI tells of them later",
-                           bounds[i]);
-            return;
-        }
-    }
-}
-
 void
 ls_cupti_start(void)
 {
@@ -306,7 +288,6 @@ ls_cupti_start(void)
     if (cupti.api.cuptiActivityRegisterCallbacks(request, complete) != LS_CUPTI_SUCCESS)
         return;
     mute();
-    warn_of_window();
     atomic_store(&cupti.is_on, enable());
     atomic_store(&cupti.is_running, 1);
     if (!ls_tracer_start_thread(run, NULL))

@@ -42,6 +42,10 @@ LS_CAPTURE_API void ls_recorder_expect_bursts(void);
 /* Puts a record into the calling thread's ring. Never blocks; a full ring drops and counts.
  * Not from a signal handler. */
 LS_CAPTURE_API void ls_recorder_write(const LsRecord *record);
+/* As ls_recorder_write(), of something that is told of only now: kept if records were kept at any
+ * time from `from_ns` to the record's end. What is told of so late that this is not known any more
+ * counts as lost. Takes a lock where the recording is bounded. */
+LS_CAPTURE_API void ls_recorder_write_late(const LsRecord *record, int64_t from_ns);
 /* The NVTX range that the user bounds the recording by, "" if none: whoever sees ranges says when
  * one of this name begins (true) and ends. */
 LS_CAPTURE_API const char *ls_recorder_get_range(void);

@@ -77,7 +77,7 @@ take_ring(LsThread *self, uint32_t life)
     }
     pthread_mutex_lock(&ls_recorder.lock);
     LsRing *ring = NULL;
-    if (atomic_load(&ls_gate->life) == life)
+    if (atomic_load(&ls_gate->opening) == life)
         ring = ls_area_take_ring(area, units, (uint32_t)syscall(SYS_gettid));
     if (ring != NULL) {
         self->ring = ring;
@@ -86,7 +86,7 @@ take_ring(LsThread *self, uint32_t life)
     }
     pthread_mutex_unlock(&ls_recorder.lock);
     if (ring == NULL) {
-        if (atomic_load(&ls_gate->life) == life)
+        if (atomic_load(&ls_gate->opening) == life)
             atomic_fetch_add(&area->header->ringless_lost, 1);
         return false;
     }
@@ -152,6 +152,21 @@ ls_recorder_write(const LsRecord *record)
         !find_ring(self))
         return;
     put(self, record);
+}
+
+void
+ls_recorder_write_late(const LsRecord *record, int64_t from_ns)
+{
+    uint32_t life = atomic_load_explicit(&ls_gate->opening, memory_order_acquire);
+    if (life == 0)
+        return;
+    int was_open = ls_window_was_open(&ls_recorder.window, from_ns, record->end_ns);
+    if (was_open < 0)
+        atomic_fetch_add(&ls_recorder.area.header->ringless_lost, 1);
+    int error = errno;
+    if (was_open > 0 && (thread.life == life || take_ring(&thread, life)))
+        put(&thread, record);
+    errno = error;
 }
 
 /* A span as an instrumented program has it: two readings of the clock, and the record. */

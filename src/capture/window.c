@@ -21,6 +21,13 @@ static void
 update(LsWindow *window)
 {
     uint32_t life = window->is_open && window->reasons == 0 ? window->life : 0;
+    LsWindowSpan *last = &window->spans[(window->n_spans - 1) % LS_WINDOW_SPANS];
+    bool is_kept = window->n_spans > 0 && last->end_ns == INT64_MAX;
+    if (life != 0 && !is_kept)
+        window->spans[window->n_spans++ % LS_WINDOW_SPANS] =
+            (LsWindowSpan){ls_clock_now(), INT64_MAX};
+    else if (life == 0 && is_kept)
+        last->end_ns = ls_clock_now();
     atomic_store_explicit(&ls_gate->life, life, memory_order_release);
 }
 
@@ -58,6 +65,7 @@ ls_window_open(LsWindow *window, const LsSettings *settings, uint32_t life)
     window->step = window->slow_step = LS_STEP_UNKNOWN;
     window->steps = window->mean_ns = 0;
     window->stop_step = INT64_MAX;
+    window->n_spans = 0;
     atomic_store(&ls_gate->opening, life);
     update(window);
     pthread_mutex_unlock(&window->lock);
@@ -128,6 +136,25 @@ ls_window_set_range(LsWindow *window, bool is_inside)
     if (window->is_open)
         set_reason(window, OUTSIDE_RANGE, !is_inside);
     pthread_mutex_unlock(&window->lock);
+}
+
+int
+ls_window_was_open(LsWindow *window, int64_t from_ns, int64_t to_ns)
+{
+    int was_open = 0;
+    pthread_mutex_lock(&window->lock);
+    uint32_t n = window->n_spans, first = n > LS_WINDOW_SPANS ? n - LS_WINDOW_SPANS : 0;
+    if (first > 0 && from_ns < window->spans[first % LS_WINDOW_SPANS].start_ns)
+        was_open = -1;
+    for (uint32_t i = n; i > first && was_open != 1; i--) {
+        const LsWindowSpan *span = &window->spans[(i - 1) % LS_WINDOW_SPANS];
+        if (span->end_ns < from_ns)
+            break;
+        if (span->start_ns <= to_ns)
+            was_open = 1;
+    }
+    pthread_mutex_unlock(&window->lock);
+    return was_open;
 }
 
 /* -- Flight recorder -- */

@@ -14,6 +14,12 @@
 #include "capture/settings.h"
 
 #define LS_STEP_UNKNOWN INT64_C(-1)
+#define LS_WINDOW_SPANS 1024
+
+/* A time in which records were kept. */
+typedef struct LsWindowSpan {
+    int64_t start_ns, end_ns; /* INT64_MAX: still */
+} LsWindowSpan;
 
 typedef struct LsWindow {
     pthread_mutex_t lock;
@@ -29,6 +35,8 @@ typedef struct LsWindow {
     int64_t steps, mean_ns; /* ended so far; from begin to begin */
     int64_t slow_step;      /* has set off the trigger */
     int64_t stop_step;      /* the last to be kept; INT64_MAX: none */
+    uint32_t n_spans;       /* so far; the last ones are there */
+    LsWindowSpan spans[LS_WINDOW_SPANS];
 } LsWindow;
 
 /* The gate opens, if the settings keep records from the start. */
@@ -43,6 +51,9 @@ void ls_window_begin_step(LsWindow *window, int64_t number, int64_t now_ns);
 void ls_window_end_step(LsWindow *window, int64_t now_ns);
 /* Inside the range that LOCKSTEP_CAPTURE_RANGE names, or not. */
 void ls_window_set_range(LsWindow *window, bool is_inside);
+
+/* Whether records were kept at any time between the two: 1, 0; -1: it is too long ago to say. */
+int ls_window_was_open(LsWindow *window, int64_t from_ns, int64_t to_ns);
 
 /* The step that was slower than the trigger, once; LS_STEP_UNKNOWN: none was. */
 int64_t ls_window_take_trigger(LsWindow *window);

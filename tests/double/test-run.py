@@ -291,13 +291,33 @@ def check_calm(tools):
           len(of(records, KERNEL)) == kernels and not of(records, DROPPED) and not of(records, UNTIMED))
 
 
+def check_bounded(tools):
+    """What ran in the steps that were asked for, though CUPTI tells of it when they are long over."""
+    first, last = 20, 29
+    whole, part = (Job(tools, f'bounded{len(options)}', ranks=1, steps=40, double='calm',
+                       options=['--nccl', '--kernels', *options]) for options in ([], ['--steps', f'{first}:{last}']))
+    steps = {r.args[0]: r for r in of(whole.files.get(0, []), 16)}
+    found = {}
+    for name, job in (('asked', whole), ('got', part)):
+        records = job.files.get(0, [])
+        own = {r.args[0]: r for r in of(records, 16)}
+        begin, end = own[first].start, own[last].end
+        found[name] = collections.Counter(r.name for r in records if r.kind in DEVICE and begin <= r.start <= end)
+        external = {r.args[0] for r in of(records, EXTERNAL)}
+        found[name]['joined'] = sum(r.args[1] in external for r in of(records, KERNEL) if begin <= r.start <= end)
+    outside = [r for r in part.files.get(0, []) if r.kind in DEVICE and not begin <= r.end]
+    check('bounded: kernels and copies of the steps asked for, all of them', found['got'] == found['asked'] and
+          len(steps) == 40 and found['got'].total() > 100, f'{found}')
+    check('bounded: and no others', not outside and sorted(own) == list(range(first, last + 1)), f'{len(outside)}')
+
+
 def main():
     names = ['mpirun', 'record', 'lockstep', 'gpu_train', 'double']
     tools = dict(zip(names, sys.argv[1:6]))
     tools['shapes'] = shapes(pathlib.Path(__file__).resolve().parents[2])
     with tempfile.TemporaryDirectory(prefix='lockstep-double-') as folder:
         tempfile.tempdir = folder
-        for part in (check_main, check_power, check_held, check_older, check_calm):
+        for part in (check_main, check_power, check_held, check_older, check_calm, check_bounded):
             part(tools)
     print(f'1..{number}')
     return failed > 0

@@ -5,6 +5,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 
+#include "capture/clock.h"
 #include "capture/freeze.h"
 #include "capture/gate.h"
 #include "capture/window.h"
@@ -105,6 +106,29 @@ test_range(void)
     ls_window_close(&window);
 }
 
+/* What is told of later is judged by its own time. */
+static void
+test_told_later(void)
+{
+    open_window("LOCKSTEP_CAPTURE_RANGE", "epoch 3");
+    g_assert_cmpint(ls_window_was_open(&window, 0, INT64_MAX), ==, 0);
+    ls_window_set_range(&window, true);
+    int64_t inside = ls_clock_now();
+    g_assert_cmpint(ls_window_was_open(&window, inside, inside), ==, 1);
+    ls_window_set_range(&window, false);
+    int64_t outside = ls_clock_now() + MS;
+    g_assert_cmpint(ls_window_was_open(&window, inside, outside), ==, 1);
+    g_assert_cmpint(ls_window_was_open(&window, outside, outside + MS), ==, 0);
+    g_assert_cmpint(ls_window_was_open(&window, 0, 1), ==, 0);
+    for (int i = 0; i < LS_WINDOW_SPANS; i++) {
+        ls_window_set_range(&window, true);
+        ls_window_set_range(&window, false);
+    }
+    g_assert_cmpint(ls_window_was_open(&window, inside, inside), ==, -1);
+    g_assert_cmpint(ls_window_was_open(&window, inside, INT64_MAX), ==, 1);
+    ls_window_close(&window);
+}
+
 static void
 test_freeze(void)
 {
@@ -191,6 +215,7 @@ main(int argc, char **argv)
     g_test_add_func("/capture/window/steps-by-number", test_steps);
     g_test_add_func("/capture/window/delay-and-duration", test_time);
     g_test_add_func("/capture/window/inside-a-range", test_range);
+    g_test_add_func("/capture/window/what-is-told-later-goes-by-its-own-time", test_told_later);
     g_test_add_func("/capture/window/freezes-at-the-end-of-a-step", test_freeze);
     g_test_add_func("/capture/window/freezes-late-or-without-steps", test_freeze_late);
     g_test_add_func("/capture/window/slow-step-after-warm-up", test_trigger);
