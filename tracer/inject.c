@@ -33,6 +33,8 @@ InitializeInjectionNvtx2(LsNvtxGetTable get_table)
 {
     if (!ls_tracer_start() || ls_tracer_settings()->nvtx == 0)
         return 1;
+    ls_tracer_register_end();
+    ls_sampler_start();
     ls_nvtx_fill(get_table);
     return 1;
 }

@@ -8,6 +8,7 @@
 
 #include "tracer/nccl-event.h"
 #include "tracer/nccl-tables.h"
+#include "tracer/sampler.h"
 #include "tracer/tracer.h"
 
 #define SHM_LEAST (1ull << 30)
@@ -141,6 +142,7 @@ ls_nccl_open(void **ret_context, int *mask, uint64_t hash, const char *name, int
     if (!ls_tracer_start() || ls_tracer_settings()->nccl == 0)
         return 1;
     ls_tracer_register_end();
+    ls_sampler_start();
     *ret_context = ls_nccl_comm_open(hash, name, n_nodes, n_ranks, rank, version);
     if (*ret_context == NULL)
         return 1;

@@ -190,7 +190,15 @@ take_word(LsRecordOptions *options, char **argv, int *at)
     return value == NULL ? complain(row, "", row->value) : take_value(options, row, value);
 }
 
-/* What makes no sense together. */
+/* Above 0 and below what the blocks of a bounded file need (src/capture/recorder.c). */
+static bool
+is_too_small(const char *bytes)
+{
+    int64_t size = 0;
+    return bytes != NULL && ls_parse_bytes(bytes, &size) && size > 0 && size < (4 << 20);
+}
+
+/* What makes no sense, alone or together. */
 static bool
 check(const LsRecordOptions *options)
 {
@@ -200,6 +208,10 @@ check(const LsRecordOptions *options)
         wrong = "--trigger-ms belongs to --flight-recorder SIZE";
     else if (options->flight != NULL && options->max_size != NULL)
         wrong = "--flight-recorder says itself how large a file may be, leave --max-size out";
+    else if (is_too_small(options->flight))
+        wrong = "--flight-recorder takes 4M or more";
+    else if (is_too_small(options->max_size))
+        wrong = "--max-size takes 4M or more, or 0 for no bound";
     else if (options->as_rank != NULL && options->world != NULL &&
              ls_parse_number(options->as_rank, &rank) && ls_parse_number(options->world, &world) &&
              rank >= world)

@@ -7,23 +7,28 @@
  */
 #include "tracer/sampler.h"
 
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "abi/cuda.h"
 #include "abi/nvml.h"
+#include "capture/compat.h"
 #include "capture/futex.h"
 #include "capture/recorder.h"
 #include "tracer/cupti.h"
 #include "tracer/node-power.h"
 #include "tracer/tracer.h"
 
+LS_BIND_OLD(dlopen);
+LS_BIND_OLD(dlclose);
+
 #define SECOND       INT64_C(1000000000)
-#define GUESS_NS     (2 * SECOND) /* without a kernel seen, the device is guessed */
-#define TRIES_MAX    20           /* of a metric that never had a value */
+#define TRIES_MAX    20 /* of a metric that never had a value */
 #define STOP_WAIT_NS (SECOND / 2)
 
 typedef enum Metric {
@@ -62,12 +67,12 @@ static struct {
     LsCuda cuda;
     LsNvmlDevice device;
     int number; /* of the device; -1: not known yet */
-    bool has_nvml;
+    bool has_nvml, has_tried_nvml, is_guessed;
     uint32_t names[N_METRICS];
     int tries[N_METRICS];
     bool has_value[N_METRICS];
     LsNodePower node;
-    _Atomic bool is_on;
+    _Atomic int pid;                   /* whose thread there is; 0: none */
     _Atomic uint32_t stop, is_running; /* futexes */
 } sampler = {.number = -1};
 
@@ -177,7 +182,8 @@ sample_device(int64_t now)
     }
 }
 
-/* -- Which device: the one that kernels ran on; else the one of this rank's place on the node -- */
+/* -- Which device: the one of this rank's place on the node, until kernels are seen on another --
+ */
 
 static bool
 open_device(int number)
@@ -209,21 +215,36 @@ guess_device(void)
     if (sampler.cuda.cuDeviceGetCount == NULL || sampler.cuda.cuDeviceGetCount(&count) != 0 ||
         count < 1)
         return -1;
-    ls_tracer_fact("power.device.guessed", "1");
     return (int)(number % count);
 }
 
 static void
-find_device(int64_t running_ns)
+find_device(void)
 {
-    int number = ls_cupti_device();
-    if (number < 0 && running_ns > GUESS_NS)
+    int seen = ls_cupti_device(), number = seen >= 0 ? seen : sampler.number;
+    if (seen >= 0 ? !sampler.is_guessed && sampler.number >= 0 : sampler.number >= 0)
+        return;
+    if (number < 0)
         number = guess_device();
-    if (number >= 0 && !open_device(number)) {
+    if (number < 0)
+        return; /* CUDA is not up yet */
+    sampler.is_guessed = seen < 0;
+    ls_tracer_fact("power.device.guessed", "%d", sampler.is_guessed);
+    if (number != sampler.number && !open_device(number)) {
         ls_tracer_note(1,
                        "NVML does not know the device of this process; its power is not recorded");
         sampler.has_nvml = false;
     }
+}
+
+/* Not before the program has it: a process without CUDA is left without. */
+static bool
+is_cuda_there(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (library != NULL)
+        dlclose(library);
+    return library != NULL;
 }
 
 static void
@@ -290,19 +311,22 @@ sample_node(int64_t now)
 static void *
 run(void *user)
 {
-    int64_t period = SECOND / ls_tracer_settings()->power, start, next;
+    int64_t period = SECOND / ls_tracer_settings()->power, next;
     ls_recorder_set_thread_name("lockstep power");
-    open_nvml();
     open_node();
-    start = next = ls_recorder_now();
+    next = ls_recorder_now();
     while (atomic_load(&sampler.stop) == 0 && ls_tracer_is_ours()) {
         int64_t now = ls_recorder_now();
         if (now < next) {
             ls_futex_wait(&sampler.stop, 0, next - now);
             continue;
         }
-        if (sampler.has_nvml && sampler.number < 0)
-            find_device(now - start);
+        if (!sampler.has_tried_nvml && is_cuda_there()) {
+            sampler.has_tried_nvml = true;
+            open_nvml();
+        }
+        if (sampler.has_nvml)
+            find_device();
         if (ls_recorder_active()) {
             if (sampler.has_nvml && sampler.number >= 0)
                 sample_device(now);
@@ -312,6 +336,8 @@ run(void *user)
         if (next < now)
             next = now - (now - next) % period + period;
     }
+    if (!sampler.has_tried_nvml && ls_tracer_is_ours())
+        ls_tracer_note(0, "power of GPUs is not recorded: this process has no CUDA");
     atomic_store(&sampler.is_running, 0);
     ls_futex_wake(&sampler.is_running);
     return NULL;
@@ -321,8 +347,14 @@ void
 ls_sampler_start(void)
 {
     int64_t rate = ls_tracer_settings()->power;
-    if (rate < 1 || atomic_exchange(&sampler.is_on, true))
+    if (rate < 1 || atomic_exchange(&sampler.pid, getpid()) == getpid())
         return;
+    /* In a forked child all but the sensors' libraries is its parent's. */
+    sampler.number = -1;
+    sampler.has_nvml = sampler.has_tried_nvml = false;
+    memset(sampler.has_value, 0, sizeof sampler.has_value);
+    memset(sampler.tries, 0, sizeof sampler.tries);
+    atomic_store(&sampler.stop, 0);
     atomic_store(&sampler.is_running, 1);
     if (!ls_tracer_start_thread(run, NULL))
         atomic_store(&sampler.is_running, 0);

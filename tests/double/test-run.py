@@ -252,6 +252,10 @@ def check_power(tools):
     length = (power[-1].start - power[0].start) / 1e9 if len(power) > 1 else 0
     check('power: samples at the asked rate', len(power) > 5 and abs((len(power) - 1) / length / rate - 1) < 0.25,
           f'{len(power)} in {length} s')
+    first = min((r.start for r in records), default=0)
+    check('power: from the start, before a kernel tells of its device', power and
+          power[0].start - first < 3e9 / rate and job.infos[0].get('power.device.guessed') == '0',
+          f'{(power[0].start - first) / 1e6 if power else None} ms, {job.infos[0].get("power.device.guessed")}')
     check('power: values are those of the sensor, failures have none',
           valid and all(200000 <= r.args[0] <= 400000 for r in valid) and
           all(r.args[0] == 0 for r in power if r.args[3] != 0), f'{[r.args[0] for r in power][:10]}')
@@ -259,12 +263,13 @@ def check_power(tools):
 
 
 def check_held(tools):
-    job = Job(tools, 'held', ranks=2, steps=5, double='held=1', options=['--nccl', '--kernels'])
+    job = Job(tools, 'held', ranks=2, steps=50, double='held=1', options=['--nccl', '--kernels', '--power=50'])
     records = job.files.get(0, [])
     check('held: another tool keeps CUPTI, the rest goes on',
           job.done.returncode == 0 and not of(records, KERNEL) and not of(records, API) and
           len(of(records, NCCL_COLL)) == job.counts('nccl', 0)['coll'] - 2 and of(records, RANGE) and
           job.counts('cupti', 0)['clock.registered'] == 0, job.done.stderr)
+    check('held: power is sampled without CUPTI', len([r for r in of(records, SAMPLE) if r.name == 'gpu power']) > 3)
     check('held: it is said, with the name', any('another tool of the double' in r.name for r in of(records, 6)))
 
 

@@ -337,7 +337,8 @@ def windows():
 
 def usage():
     for words in (["--steps", "4"], ["--tag", "x"], ["--bogus"], [], ["--power=90"], ["--trigger-ms", "5", "--", "true"],
-                  ["--capture-range", "x", "--", "true"], ["--as-rank", "2", "--world", "2", "--", "true"]):
+                  ["--capture-range", "x", "--", "true"], ["--flight-recorder", "1M", "--", "true"],
+                  ["--max-size", "100K", "--", "true"], ["--as-rank", "2", "--world", "2", "--", "true"]):
         done = record(*words)
         assert done.returncode == 2 and done.stderr.count("\n") == 1, (words, done)
     assert "--flight-recorder" in record("--help").stdout
