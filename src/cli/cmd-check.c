@@ -8,6 +8,7 @@
 
 #include "analysis/analysis.h"
 #include "base/error.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "cli/options.h"
 #include "report/report.h"
@@ -66,9 +67,11 @@ find_columns(const LsTable *table)
 static void
 print_finding(FILE *out, const LsTable *table, const Columns *column, size_t row, int64_t first_ns)
 {
+    g_autofree char *file = ls_terminal_make_safe(ls_table_get_text(table, row, column->file));
+    g_autofree char *text = ls_terminal_make_safe(ls_table_get_text(table, row, column->text));
     fprintf(out, "%s: ", ls_table_get_text(table, row, column->severity));
     if (!ls_table_is_null(table, row, column->file)) {
-        fputs(ls_table_get_text(table, row, column->file), out);
+        fputs(file, out);
         if (!ls_table_is_null(table, row, column->offset))
             fprintf(out, ":%" G_GINT64_FORMAT, ls_table_get_int(table, row, column->offset));
         fputs(": ", out);
@@ -79,7 +82,7 @@ print_finding(FILE *out, const LsTable *table, const Columns *column, size_t row
         g_autofree char *at = ls_format_ns(ls_table_get_int(table, row, column->at) - first_ns);
         fprintf(out, "at %s: ", at);
     }
-    fprintf(out, "%s\n", ls_table_get_text(table, row, column->text));
+    fprintf(out, "%s\n", text);
 }
 
 static size_t

@@ -8,6 +8,7 @@
 
 #include "analysis/analysis.h"
 #include "base/error.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "cli/inventory.h"
 #include "cli/options.h"
@@ -102,7 +103,8 @@ make_table(const LsInventory *inventory)
 static void
 print_line(FILE *out, const char *label, const char *text)
 {
-    fprintf(out, "%-14s%s\n", label, text);
+    g_autofree char *safe = ls_terminal_make_safe(text);
+    fprintf(out, "%-14s%s\n", label, safe);
 }
 
 static void
@@ -157,9 +159,10 @@ write_info(FILE *out, const Options *options, const LsTrace *trace, const bool *
            const LsInventory *inventory, GError **error)
 {
     if (!options->format || strcmp(options->format, "text") == 0) {
-        if (inventory->ranks == 0)
-            fprintf(out, "%s: no events recorded.\n", options->paths[0]);
-        else
+        if (inventory->ranks == 0) {
+            g_autofree char *path = ls_terminal_make_safe(options->paths[0]);
+            fprintf(out, "%s: no events recorded.\n", path);
+        } else
             print_text(out, inventory);
         return true;
     }

@@ -377,8 +377,7 @@ draw(Render *render, GError **error)
     if (o->scale < 1 || o->scale > 4)
         return fail_usage(error, "--scale is from 1 to 4%s.", "");
     if (!parse_size(render, error) ||
-        (o->ranks &&
-         !ls_options_parse_ranks(o->ranks, render->trace, &render->shown, error)))
+        (o->ranks && !ls_options_parse_ranks(o->ranks, render->trace, &render->shown, error)))
         return false;
     make_headline(render);
     place_view(render, scale);
@@ -416,8 +415,7 @@ run(Render *render, int argc, char **argv, GError **error)
     Options *o = &render->options;
     if (!parse_options(o, &argc, &argv, error))
         return false;
-    render->trace =
-        ls_options_load((const char *const *)o->paths, o->rules, error);
+    render->trace = ls_options_load((const char *const *)o->paths, o->rules, error);
     if (!render->trace)
         return false;
     if (holds_nothing(render->trace)) {

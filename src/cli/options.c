@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/terminal.h"
 #include "cli/cmd.h"
 #include "merge/run.h"
 #include "report/report.h"
@@ -215,7 +216,15 @@ ls_options_close_output(FILE *out, const char *path, GError **error)
 int
 ls_options_fail(const char *command, const GError *error)
 {
-    fprintf(stderr, "lockstep %s: %s\n", command, error->message);
+    /* Names of files are in it; a list has lines of its own. */
+    g_auto(GStrv) lines = g_strsplit(error->message, "\n", -1);
+
+    fprintf(stderr, "lockstep %s: ", command);
+    for (size_t i = 0; lines[i] != NULL; i++) {
+        g_autofree char *line = ls_terminal_make_safe(lines[i]);
+
+        fprintf(stderr, "%s\n", line);
+    }
     if (error->domain == G_OPTION_ERROR || g_error_matches(error, LS_ERROR, LS_ERROR_USAGE))
         return LS_EXIT_USAGE;
     return LS_EXIT_UNREADABLE;

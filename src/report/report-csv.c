@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report/report-csv.c: tables as RFC 4180 writes them, exact numbers, unknown cells empty. Where
+ * report/report-csv.c: tables as RFC 4180 writes them, exact numbers, unknown cells empty. Names
+ * from traces may hold any bytes: what is no UTF-8 is replaced, all else stays as it is. Where
  * there is more than one table each begins with a line "# NAME" and an empty line lies between two.
  */
 #include "report/writers.h"
@@ -10,15 +11,17 @@
 static void
 write_text(FILE *out, const char *text)
 {
-    if (text[strcspn(text, ",\"\r\n")] == '\0') {
-        fputs(text, out);
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+
+    if (*valid != '\0' && valid[strcspn(valid, ",\"\r\n")] == '\0') {
+        fputs(valid, out);
         return;
     }
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
+    fputc('"', out); /* an empty text, too: nothing at all is unknown */
+    for (const char *at = valid; *at != '\0'; at++) {
+        if (*at == '"')
             fputc('"', out);
-        fputc(*text, out);
+        fputc(*at, out);
     }
     fputc('"', out);
 }

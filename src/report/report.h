@@ -10,8 +10,8 @@
 #include "analysis/analysis.h"
 #include "base/table.h"
 
-/* The answer in five lines (design 8): label and sentence of each. Always true of `input`; says what
- * cannot be known where something was not recorded. */
+/* The answer in five lines (design 8): label and sentence of each. Always true of `input`; says
+ * what cannot be known where something was not recorded. */
 typedef struct LsHeadlineLine {
     char *label; /* "Step 201 ms", "Rank 2 (gpu02:0)", "Negotiation 1.5 ms", "Try", "Recorded" */
     char *text;
@@ -20,7 +20,7 @@ typedef struct LsHeadlineLine {
 typedef struct LsHeadline LsHeadline;
 
 LsHeadline *ls_headline_new(const LsAnalysisInput *input);
-void        ls_headline_free(LsHeadline *headline);
+void ls_headline_free(LsHeadline *headline);
 const LsHeadlineLine *ls_headline_get_lines(const LsHeadline *headline, size_t *ret_n);
 
 /* A writer: one row per format ("text", "json", "csv"), one file each. */

@@ -94,7 +94,7 @@ def a_missing_rank_is_missed(run):
     waits = ('exposed wait', 'exposed transfer', 'negotiation')
     assert ledger['exposed wait'] is None and whole['exposed wait'] > 5e6, (ledger, whole)
     assert abs(sum(ledger[name] or 0 for name in waits) - sum(whole[name] for name in waits)) < 1e5
-    words = report(part)[1].split('\n\n')[0]
+    words = ' '.join(report(part)[1].split('\n\n')[0].split())
     for claim in ('once all ranks', 'submitted last', 'response cache', 'agreeing takes', '0 ns waiting'):
         assert claim not in words, words
     assert report(part, '--fail-if', 'straggler_cost_ns>1000000000')[0] == 1

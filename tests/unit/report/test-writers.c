@@ -19,7 +19,7 @@ static const LsColumn columns[] = {
 static LsTable *
 make_table(size_t rows)
 {
-    static const char *const names[] = {"plain", "a,\"b\"\nc", "caf\303\251", "bad \377 byte"};
+    static const char *const names[] = {"plain", "a,\"b\"\nc", "caf\303\251", "bad \377 byte", ""};
     LsTable *table = ls_table_new("sample", columns, G_N_ELEMENTS(columns));
 
     for (size_t r = 0; r < rows; r++) {
@@ -139,6 +139,76 @@ test_long_text(void)
     free(text);
 }
 
+/* A table as wide as they come: nothing is lost, and no line is wider than a terminal. */
+static void
+test_wide_text(void)
+{
+    static const char *const names[] = {"step",
+                                        "rank",
+                                        "first_uncompressed_heading_ns",
+                                        "second_uncompressed_heading_ns",
+                                        "third_uncompressed_heading_ns",
+                                        "fourth_uncompressed_heading_ns",
+                                        "fifth_uncompressed_heading_ns",
+                                        "sixth_uncompressed_heading_ns",
+                                        "seventh_ns",
+                                        "eighth_ns",
+                                        "ninth_ns",
+                                        "tenth_ns",
+                                        "eleventh_ns",
+                                        "twelfth_ns",
+                                        "samples"};
+    LsColumn wide[G_N_ELEMENTS(names)];
+
+    for (size_t c = 0; c < G_N_ELEMENTS(names); c++)
+        wide[c] = (LsColumn){names[c], LS_COLUMN_INT};
+    g_autoptr(LsTable) table = ls_table_new("steps", wide, G_N_ELEMENTS(wide));
+    for (int r = 0; r < 3; r++) {
+        ls_table_add_row(table);
+        for (size_t c = 0; c < G_N_ELEMENTS(names); c++)
+            ls_table_set_int(table, c, c + 1 < G_N_ELEMENTS(names) ? 1001 + r + 10 * (int)c : 8);
+    }
+    char *text = write_with("text", table, false);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+
+    for (size_t i = 0; lines[i] != NULL; i++)
+        g_assert_cmpint(g_utf8_strlen(lines[i], -1), <=, 120);
+    for (size_t c = 2; c + 1 < G_N_ELEMENTS(names); c++) {
+        g_autofree char *first = g_strndup(names[c], strcspn(names[c], "_"));
+
+        g_assert_nonnull(strstr(text, first));
+    }
+    g_assert_nonnull(strstr(text, "the same in all of these: samples 8"));
+    free(text);
+}
+
+/* Names from a trace reach the terminal as text, wherever they stand. */
+static void
+test_hostile_text(void)
+{
+    static const LsColumn hostile[] = {
+        {"severity", LS_COLUMN_TEXT}, {"file", LS_COLUMN_TEXT}, {"offset", LS_COLUMN_INT},
+        {"rank", LS_COLUMN_INT},      {"text", LS_COLUMN_TEXT}, {"at_ns", LS_COLUMN_INT},
+    };
+
+    for (int i = 0; i < 2; i++) {
+        g_autoptr(LsTable) table =
+            ls_table_new(i == 0 ? "findings" : "tensors", hostile, G_N_ELEMENTS(hostile));
+
+        ls_table_add_row(table);
+        ls_table_set_text(table, 0, "warning");
+        ls_table_set_text(table, 1, "/tmp/\033]0;title\a.lks");
+        ls_table_set_text(table, 4, "a\033[2Jb\302\2332Jc\nd");
+        char *text = write_with("text", table, true);
+
+        g_assert_null(strchr(text, '\033'));
+        g_assert_null(strchr(text, '\a'));
+        g_assert_null(strstr(text, "\302\233"));
+        g_assert_nonnull(strstr(text, "a\\x1b[2Jb\\x9b2Jc\\nd"));
+        free(text);
+    }
+}
+
 static void
 test_write_error(void)
 {
@@ -168,6 +238,8 @@ main(int argc, char **argv)
     g_test_add_func("/report/writers/csv-quotes-and-keeps-digits", test_csv);
     g_test_add_func("/report/writers/text-has-units-and-the-honesty-ledger", test_text);
     g_test_add_func("/report/writers/long-tables-say-what-follows", test_long_text);
+    g_test_add_func("/report/writers/wide-tables-fit-a-terminal", test_wide_text);
+    g_test_add_func("/report/writers/names-are-not-obeyed", test_hostile_text);
     g_test_add_func("/report/writers/full-disk-is-an-error", test_write_error);
     return g_test_run();
 }
