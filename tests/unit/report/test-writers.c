@@ -166,7 +166,8 @@ test_wide_text(void)
     for (int r = 0; r < 3; r++) {
         ls_table_add_row(table);
         for (size_t c = 0; c < G_N_ELEMENTS(names); c++)
-            ls_table_set_int(table, c, c + 1 < G_N_ELEMENTS(names) ? 1001 + r + 10 * (int)c : 8);
+            ls_table_set_int(table, c,
+                             c + 1 < G_N_ELEMENTS(names) ? 1001 + 100 * r + 10 * (int)c : 8);
     }
     char *text = write_with("text", table, false);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
