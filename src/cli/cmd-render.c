@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/figure.h"
 #include "cli/options.h"
 #include "report/report.h"
 #include "ui/draw/draw.h"
@@ -15,7 +16,7 @@
 enum { OPEN_HEIGHT = 1400, MAX_HEIGHT = 2400, VECTOR_SCALE = 4 };
 
 typedef struct Options {
-    char *output, *mode, *theme, *size, *at, *range, *ranks, *select, *fold, *rules;
+    char *figure, *output, *mode, *theme, *size, *at, *range, *ranks, *select, *fold, *rules;
     char **paths;
     int64_t step;
     int scale;
@@ -45,7 +46,7 @@ static void
 clear_render(Render *render)
 {
     Options *o = &render->options;
-    char *texts[] = {o->output, o->mode,   o->theme, o->size,  o->at,         o->range,
+    char *texts[] = {o->figure, o->output, o->mode,   o->theme, o->size,  o->at,         o->range,
                      o->ranks,  o->select, o->fold,  o->rules, render->title, render->subtitle};
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
         g_free(texts[i]);
@@ -78,6 +79,8 @@ parse_options(Options *o, int *argc, char ***argv, GError **error)
     GOptionEntry entries[] = {
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &o->output, "the picture: .png, .svg or .pdf",
          "FILE"},
+        {"figure", 0, 0, G_OPTION_ARG_STRING, &o->figure,
+         "not the timeline: groups (graph, colours, cycles of a step)", "NAME"},
         {"mode", 0, 0, G_OPTION_ARG_STRING, &o->mode, "rank, tensor or overview", "MODE"},
         {"theme", 0, 0, G_OPTION_ARG_STRING, &o->theme, "light or dark", "THEME"},
         {"size", 0, 0, G_OPTION_ARG_STRING, &o->size, "in pixels (1920x1080)", "WxH"},
@@ -366,6 +369,21 @@ select_place(Render *render, GError **error)
 }
 
 static bool
+draw_figure(Render *render, int scale, GError **error)
+{
+    const Options *o = &render->options;
+    const LsFigureRequest request = {.name = o->figure,
+                                     .run = o->paths[0],
+                                     .theme = o->theme ? o->theme : "light",
+                                     .output = o->output,
+                                     .step = o->step,
+                                     .shown = render->shown,
+                                     .width = render->sized ? render->width : 0,
+                                     .scale = scale};
+    return ls_figure_write(render->model, &request, error);
+}
+
+static bool
 draw(Render *render, GError **error)
 {
     const Options *o = &render->options;
@@ -379,6 +397,8 @@ draw(Render *render, GError **error)
     if (!parse_size(render, error) ||
         (o->ranks && !ls_options_parse_ranks(o->ranks, render->trace, &render->shown, error)))
         return false;
+    if (o->figure)
+        return draw_figure(render, scale, error);
     make_headline(render);
     place_view(render, scale);
     if (render->shown)

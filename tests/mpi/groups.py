@@ -75,7 +75,26 @@ def check_picture(tables, folder):
     assert size > 20000, f'a picture of {size} bytes'
 
 
+def check_figure(tables, folder):
+    """The figure has every layer by name, in the colours of groups, with edges; numbers of cycles beside."""
+    call(folder, LOCKSTEP, 'render', 'run', '--figure', 'groups', '--step', STEPS - 1, '-o', 'figure.png')
+    call(folder, LOCKSTEP, 'render', 'run', '--figure', 'groups', '--rank', 2, '--theme', 'dark', '-o', 'figure.svg')
+    assert (folder / 'figure.png').stat().st_size > 50000
+    svg = (folder / 'figure.svg').read_text(encoding='utf-8')
+    curves = svg.count(' C ')
+    assert curves > 33 + 30, f'{curves} curves: nodes and edges are missing'
+
+
+def check_cache(tables, folder):
+    """Every submission was looked up once: 33 tensors miss in the first step and hit in the others."""
+    sums = {name: sum(row[name] for row in tables['cycles']) for name in ('hits', 'misses', 'invalid', 'evicted')}
+    assert sums == {'hits': 33 * RANKS * (STEPS - 1), 'misses': 33 * RANKS, 'invalid': 0, 'evicted': 0}, sums
+    assert all(row['hits'] == 0 for row in tables['cycles'] if row['path'] == 'slow'), tables['cycles']
+
+
 TESTS = [
+    ('/groups/figure-is-drawn', check_figure),
+    ('/groups/cache-counts-every-submission-once', check_cache),
     ('/groups/table-has-every-layer', check_table),
     ('/groups/tensors-know-their-group', check_members),
     ('/groups/gate-holds-the-first-of-a-group', check_gate),

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A whole picture: title, steps, ruler, rows, legend, headline and inspector in their places, and
- * its way into a file. PNG in device pixels; SVG and PDF in logical ones, with text and sparse rows
- * as they are.
+ * A whole picture: title, steps, ruler, rows, legend, headline and inspector in their places.
  */
-#include <cairo-pdf.h>
-#include <cairo-svg.h>
-#include <errno.h>
 #include <glib.h>
-#include <glib/gstdio.h>
 #include <math.h>
 
-#include "base/error.h"
+#include "ui/draw/file.h"
 #include "ui/draw/painter.h"
 
 void
@@ -135,74 +129,25 @@ ls_picture_draw(LsPainter *painter, cairo_t *cr, const LsPicture *picture, const
     cairo_restore(cr);
 }
 
-static bool
-check(cairo_status_t status, const char *path, GError **error)
-{
-    if (status == CAIRO_STATUS_SUCCESS)
-        return true;
-    g_set_error(error, LS_ERROR, LS_ERROR_WRITE, "%s could not be written: %s.", path,
-                status == CAIRO_STATUS_WRITE_ERROR && errno ? g_strerror(errno)
-                                                            : cairo_status_to_string(status));
-    return false;
-}
+typedef struct Job {
+    LsPainter *painter;
+    const LsPicture *picture;
+    const LsScene *scene;
+} Job;
 
-static bool
-write_png(LsPainter *painter, const LsPicture *picture, const LsScene *scene, const char *path,
-          GError **error)
+static void
+draw_job(cairo_t *cr, void *user)
 {
-    int scale = scene->view.scale;
-    cairo_surface_t *surface = cairo_image_surface_create(
-        CAIRO_FORMAT_RGB24, (int)(picture->width * scale), (int)(picture->height * scale));
-    cairo_t *cr = cairo_create(surface);
-    cairo_scale(cr, scale, scale);
-    ls_picture_draw(painter, cr, picture, scene);
-    cairo_destroy(cr);
-    errno = 0;
-    cairo_status_t status = cairo_surface_status(surface);
-    if (status == CAIRO_STATUS_SUCCESS)
-        status = cairo_surface_write_to_png(surface, path);
-    cairo_surface_destroy(surface);
-    return check(status, path, error);
-}
-
-static bool
-write_vector(LsPainter *painter, const LsPicture *picture, const LsScene *scene, const char *path,
-             cairo_surface_t *surface, GError **error)
-{
-    cairo_t *cr = cairo_create(surface);
-    ls_picture_draw(painter, cr, picture, scene);
-    cairo_destroy(cr);
-    errno = 0;
-    cairo_surface_finish(surface);
-    cairo_status_t status = cairo_surface_status(surface);
-    cairo_surface_destroy(surface);
-    return check(status, path, error);
-}
-
-/* The same file for the same picture: no date of now. */
-static cairo_surface_t *
-create_pdf(const char *path, const LsPicture *picture)
-{
-    cairo_surface_t *surface = cairo_pdf_surface_create(path, picture->width, picture->height);
-    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, "");
-    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_TITLE,
-                                   picture->title ? picture->title : "");
-    return surface;
+    const Job *job = user;
+    ls_picture_draw(job->painter, cr, job->picture, job->scene);
 }
 
 bool
 ls_picture_write(LsPainter *painter, const LsPicture *picture, const LsScene *scene,
                  const char *path, GError **error)
 {
-    if (g_str_has_suffix(path, ".png"))
-        return write_png(painter, picture, scene, path, error);
-    if (g_str_has_suffix(path, ".svg"))
-        return write_vector(painter, picture, scene, path,
-                            cairo_svg_surface_create(path, picture->width, picture->height), error);
-    if (g_str_has_suffix(path, ".pdf"))
-        return write_vector(painter, picture, scene, path, create_pdf(path, picture), error);
-    g_set_error(error, LS_ERROR, LS_ERROR_USAGE,
-                "%s is no picture that can be written: its name must end in .png, .svg or .pdf.",
-                path);
-    return false;
+    Job job = {painter, picture, scene};
+    LsDrawFile file = {
+        path, picture->title, picture->width, picture->height, scene->view.scale, draw_job, &job};
+    return ls_draw_file_write(&file, error);
 }

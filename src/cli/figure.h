@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli/figure.h: figures of `lockstep render --figure`: titles and the sentence under them.
+ */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "layout/model.h"
+
+typedef struct LsFigureRequest {
+    const char *name;   /* of the figure */
+    const char *run;    /* its path */
+    const char *theme;  /* "light", "dark" */
+    const char *output; /* the file */
+    int64_t step;       /* its number, -1: the slowest steady one */
+    const bool *shown;  /* by rank index, the first is whose view it is; NULL: the lowest */
+    double width;       /* 0: as it pleases */
+    int scale;
+} LsFigureRequest;
+
+bool ls_figure_write(const LsModel *model, const LsFigureRequest *request, GError **error);
