@@ -11,9 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define COPY_BYTES 65536
+
+/* statx, since stat asks for a newer libc than clusters have. */
+static int64_t
+last_written(const char *path)
+{
+    struct statx about;
+    if (statx(AT_FDCWD, path, 0, STATX_MTIME, &about) != 0)
+        return -1;
+    return about.stx_mtime.tv_sec * INT64_C(1000000000) + about.stx_mtime.tv_nsec;
+}
 
 void
 ls_record_timeline_open(LsRecordTimeline *ret_timeline, const LsRecordOptions *options,
@@ -25,6 +36,7 @@ ls_record_timeline_open(LsRecordTimeline *ret_timeline, const LsRecordOptions *o
         return;
     if (users != NULL && users[0] != '\0') {
         snprintf(ret_timeline->path, sizeof ret_timeline->path, "%s", users);
+        ret_timeline->written_ns = last_written(users);
         return;
     }
     if (place == NULL || access(place, W_OK) != 0)
@@ -34,6 +46,13 @@ ls_record_timeline_open(LsRecordTimeline *ret_timeline, const LsRecordOptions *o
     ret_timeline->is_ours = true;
     setenv("HOROVOD_TIMELINE", ret_timeline->path, 1);
     setenv("HOROVOD_TIMELINE_MARK_CYCLES", "1", 0);
+}
+
+/* Not what an earlier job has left there, nor what another rank copies. */
+static bool
+is_written_here(const LsRecordTimeline *timeline, int rank)
+{
+    return timeline->is_ours || (rank <= 0 && last_written(timeline->path) != timeline->written_ns);
 }
 
 static bool
@@ -56,7 +75,9 @@ void
 ls_record_timeline_copy(LsRecordTimeline *timeline, const char *folder, int rank)
 {
     char path[LS_AREA_PATH_MAX + 64], part[sizeof path + 16];
-    int from = timeline->path[0] == '\0' ? -1 : open(timeline->path, O_RDONLY | O_CLOEXEC);
+    int from = timeline->path[0] == '\0' || !is_written_here(timeline, rank)
+                   ? -1
+                   : open(timeline->path, O_RDONLY | O_CLOEXEC);
     if (from < 0)
         return;
     snprintf(path, sizeof path, "%s/horovod-%05d.json", folder, rank < 0 ? 0 : rank);

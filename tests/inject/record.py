@@ -4,6 +4,7 @@
 
 Each case runs in a folder of its own; TAP on standard output."""
 import ctypes
+import glob
 import json
 import os
 import re
@@ -200,6 +201,13 @@ def horovod_timeline():
     local, cycles = done.stdout.split()
     assert cycles == "1" and not os.path.exists(local) and not local.startswith(os.path.abspath("H"))
     assert open("H/horovod-00000.json").read() == "[\n"
+    own = {"HOROVOD_TIMELINE": os.path.abspath("own.json")}
+    for rank, write in (0, "true"), (0, script), (1, script):
+        record("-o", f"H-own-{rank}-{write[:4]}", "--horovod", "--as-rank", str(rank), "--", "sh", "-c", write, env=own)
+        assert os.path.exists("own.json") == (write == script)
+    record("-o", "H-own-old", "--horovod", "--as-rank", "0", "--", "true", env=own)
+    copies = glob.glob("H-own-*/horovod-*")
+    assert copies == ["H-own-0-echo/horovod-00000.json"], copies
     done = record("-o", "H2", "--horovod=ranges", "--", "sh", "-c", 'echo "<$HOROVOD_TIMELINE>"')
     assert done.stdout == "<>\n"
 
