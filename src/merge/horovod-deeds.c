@@ -65,7 +65,7 @@ ls_horovod_range_operation(const char *message, bool *ret_grouped)
     if (*ret_grouped)
         message += strlen("Grouped");
     for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
-        if (strcmp(message, words[i].word) == 0)
+        if (g_ascii_strcasecmp(message, words[i].word) == 0)
             return words[i].operation;
     return LS_OPERATION_UNKNOWN;
 }

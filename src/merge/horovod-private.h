@@ -57,6 +57,10 @@ typedef struct LsJoin {
 
 /* The domain of Horovod's operations; whether a process has such ranges. */
 #define LS_HOROVOD_OPERATIONS "HorovodOps"
+/* Those of rank 0's timeline, written there as well; its activities are in "...Activities". */
+#define LS_HOROVOD_MIRROR "HorovodTimeline"
+/* Fact "timeline.placed_by" of a run without the file. */
+#define LS_HOROVOD_MIRROR_ALONE "its NVTX mirror alone"
 bool ls_horovod_has_ranges(const LsProcess *process);
 
 /* horovod-deeds.c */
@@ -66,6 +70,9 @@ void ls_deeds_free(LsDeeds *deeds);
 GArray *ls_horovod_get_ranges(const LsProcess *process, const char *domain);
 /* "HorovodGroupedAllreduce": LsOperation, LS_OPERATION_UNKNOWN. */
 uint8_t ls_horovod_range_operation(const char *message, bool *ret_grouped);
+
+/* horovod-mirror.c: rank 0's uses and calls get what the file of its timeline lacks. */
+void ls_horovod_take_mirror(LsProcess *writer);
 
 /* horovod-match.c */
 LsRangeMatch *ls_range_match_new(const LsDeeds *deeds, const LsProcess *process);

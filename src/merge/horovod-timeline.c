@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#define MIRROR     "HorovodTimeline"
 #define LOOK_AHEAD 64 /* operations of the mirror that the timeline may lack in a row */
 
 static LsProcess *
@@ -61,7 +60,7 @@ get_mirrored(const LsProcess *writer, const LsRange *range)
 static bool
 find_by_mirror(const LsProcess *writer, LsProcess *timeline, int64_t *ret_offset_ns)
 {
-    g_autoptr(GArray) mirror = ls_horovod_get_ranges(writer, MIRROR);
+    g_autoptr(GArray) mirror = ls_horovod_get_ranges(writer, LS_HOROVOD_MIRROR);
     g_autoptr(LsDeeds) deeds = ls_deeds_new(timeline);
     int64_t offset_ns = INT64_MIN;
 
@@ -183,4 +182,6 @@ ls_horovod_take_timeline(GPtrArray *processes)
         if (is_timeline(get_process(processes, i)))
             take(processes, i, writer);
     }
+    if (writer != NULL)
+        ls_horovod_take_mirror(writer);
 }

@@ -88,13 +88,21 @@ number_calls(LsJoin *join)
 
 /* -- One rank -- */
 
+/* Its uses have no spans yet. */
+static bool
+is_mirror_alone(const LsProcess *process)
+{
+    return g_strcmp0(g_hash_table_lookup(process->facts, "timeline.placed_by"),
+                     LS_HOROVOD_MIRROR_ALONE) == 0;
+}
+
 static void
 add_member(LsJoin *join, LsProcess *process)
 {
     const LsRank *rank = &process->rank, *teller = &join->deeds->teller->rank;
     LsMember member = {.process = process,
                        .teller = process == join->deeds->teller,
-                       .had_uses = process->uses->len > 0,
+                       .had_uses = process->uses->len > 0 && !is_mirror_alone(process),
                        .taken = g_new0(uint8_t, process->mpi_calls->len + 1),
                        .data = g_array_new(FALSE, FALSE, sizeof(uint32_t)),
                        .slack_ns = SLACK_NS};

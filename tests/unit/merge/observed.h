@@ -14,6 +14,8 @@ typedef bool (*ObservedChange)(int rank, unsigned line, char **text);
 typedef struct ObservedOptions {
     bool with_timeline, with_calls, with_mirror;
     ObservedChange change; /* of NVTX's lines; NULL: none */
+    unsigned lost_records; /* at the end of the timeline */
+    bool with_wall;        /* rank 0 has read its wall clock as the timeline says */
 } ObservedOptions;
 
 /* A folder with the four ranks of a run, and its timeline; NULL where the logs are not there. */

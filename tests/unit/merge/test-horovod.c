@@ -348,6 +348,67 @@ test_no_timeline(void)
     check_buffers(trace);
 }
 
+/* What the file lacks the mirror has: at its end, or all of it. */
+static void
+check_mirror(const ObservedOptions *options, const char *said)
+{
+    g_autoptr(LsTrace) trace = load("cached-4", options);
+    g_autoptr(GHashTable) sizes = NULL;
+
+    if (trace == NULL) {
+        g_test_skip("shared/horovod-observed is not there");
+        return;
+    }
+    sizes = read_sizes("cached-4");
+    check_names(trace, sizes, 10);
+    check_buffers(trace);
+    g_assert_cmpint(count_findings(trace, said), ==, 1);
+    g_assert_cmpint(count_findings(trace, "no Horovod timeline"), ==, 0);
+    g_assert_cmpint(count_findings(trace, "no name"), ==, 0);
+}
+
+static void
+test_cut_timeline(void)
+{
+    /* In the end of the last operation, in its activity, within others before it. */
+    static const unsigned lost[] = {1, 2, 3, 4, 5, 6, 50, 300};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(lost); i++) {
+        const ObservedOptions options = {.with_timeline = true,
+                                         .with_calls = true,
+                                         .with_mirror = true,
+                                         .lost_records = lost[i]};
+
+        check_mirror(&options, "missing or open at the end of Horovod's timeline");
+    }
+}
+
+static void
+test_mirror_alone(void)
+{
+    const ObservedOptions options = {.with_calls = true, .with_mirror = true};
+
+    check_mirror(&options, "The file of Horovod's timeline is not here");
+}
+
+/* Without the mirror, by wall clock: what the file lacks has no name. */
+static void
+test_cut_without_mirror(void)
+{
+    const ObservedOptions options = {
+        .with_timeline = true, .with_calls = true, .with_wall = true, .lost_records = 1};
+    g_autoptr(LsTrace) trace = load("cached-4", &options);
+    size_t n;
+
+    if (trace == NULL) {
+        g_test_skip("shared/horovod-observed is not there");
+        return;
+    }
+    ls_trace_get_uses(trace, &n);
+    g_assert_cmpint(n, ==, RANKS * 119 + 1);
+    g_assert_cmpint(count_findings(trace, "lie outside"), ==, RANKS);
+}
+
 static void
 test_no_control(void)
 {
@@ -453,6 +514,9 @@ main(int argc, char **argv)
     g_test_add_func("/merge/horovod/a-group-is-one-submission", test_groups);
     g_test_add_func("/merge/horovod/the-late-rank-submits-last", test_late_rank);
     g_test_add_func("/merge/horovod/no-timeline-is-said", test_no_timeline);
+    g_test_add_func("/merge/horovod/the-mirror-ends-a-cut-timeline", test_cut_timeline);
+    g_test_add_func("/merge/horovod/the-mirror-stands-for-the-file", test_mirror_alone);
+    g_test_add_func("/merge/horovod/no-mirror-no-name-beyond-the-file", test_cut_without_mirror);
     g_test_add_func("/merge/horovod/no-control-is-said", test_no_control);
     g_test_add_func("/merge/horovod/a-lost-range-names-nothing-wrong", test_lost_range);
     g_test_add_func("/merge/horovod/another-size-names-nothing-wrong", test_changed_size);
