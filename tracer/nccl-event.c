@@ -161,8 +161,8 @@ typedef struct Known {
     const char *func, *type;
     int64_t element_bytes;
     int32_t code;
-    uint32_t name;
-    bool is_total; /* bytes are those of all ranks */
+    uint32_t life, name; /* of the recorder, whose id the name is */
+    bool is_total;       /* bytes are those of all ranks */
 } Known;
 
 static const Known *
@@ -170,8 +170,10 @@ find_operation(const char *func, const char *type)
 {
     static __thread Known known[NAMES_MAX];
     Known *found = &known[((uintptr_t)func >> 3 ^ (uintptr_t)type >> 4) % NAMES_MAX];
-    if (found->func != func || found->type != type || found->name == 0) {
+    uint32_t life = ls_recorder_life();
+    if (found->func != func || found->type != type || found->life != life || found->name == 0) {
         int nccl_type;
+        found->life = life;
         found->func = func;
         found->type = type;
         found->code = find_code(func, type, &nccl_type, &found->is_total);

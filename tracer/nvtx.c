@@ -2,39 +2,22 @@
  *
  * Push and pop become one record when they pop; a range that another thread may end becomes two,
  * joined by its id. Ranges named step*, forward, backward, optimizer, input, checkpoint in the
- * default domain are the marks of that name instead. A text is looked up by its hash in a table of
- * the thread's own, so that no lock is taken for one that was seen before.
+ * default domain are the marks of that name instead.
  */
 #include "tracer/nvtx.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/lockstep-mark.h"
 #include "capture/recorder.h"
+#include "tracer/nvtx-text.h"
 
-#define DEPTH     64
-#define TEXTS     256 /* of a thread's table */
-#define HANDLES   4096
-#define MARK_STEP 100
-
-/* What a text means; kept as long as the process. */
-typedef struct Text {
-    uint64_t hash;
-    uint32_t name;
-    uint8_t mark;   /* 0: none; 1 + lockstep_phase; MARK_STEP */
-    bool is_bound;  /* the range that bounds the recording */
-    int64_t number; /* of a step; -1: it says none */
-} Text;
-
-static const Text no_text;
+#define DEPTH 64
 
 typedef struct Open {
     const void *domain;
@@ -45,134 +28,59 @@ typedef struct Open {
 } Open;
 
 typedef struct Stack {
+    uint32_t life; /* of the recorder whose ids the names are */
+    int n;         /* may be more than DEPTH */
     Open open[DEPTH];
-    int n; /* may be more than DEPTH */
-    Text texts[TEXTS];
+    LsNvtxTexts texts;
 } Stack;
-static __thread Stack own_stack; /* its place costs a call: found once by each entry */
 
-/* Domains and registered texts, never freed: a handle may be used after it was given back. */
 static struct {
-    pthread_mutex_t lock;
-    Text texts[HANDLES];
-    uint32_t domains[HANDLES];
-    int n_texts, n_domains;
     _Atomic uint64_t ranges;
     _Atomic int64_t steps;
-    const char *bound; /* NULL: none */
-} nvtx = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} counts;
+
+/* In another life of the recorder what was begun before is no range of it. */
+__attribute__((noinline)) static void
+forget(Stack *stack, uint32_t life)
+{
+    stack->life = life;
+    memset(&stack->texts, 0, sizeof stack->texts);
+    for (int i = 0; i < stack->n && i < DEPTH; i++)
+        stack->open[i].start_ns = stack->open[i].mark = 0;
+}
+
+/* Once in each entry: where a thread's own lies costs a call. */
+static Stack *
+get_stack(void)
+{
+    static __thread Stack own;
+    Stack *stack = &own;
+    uint32_t life = ls_recorder_life();
+    if (stack->life != life)
+        forget(stack, life);
+    return stack;
+}
 
 /* -- Texts -- */
 
-static inline uint64_t
-load(const char *text, size_t n)
-{
-    uint64_t word = 0;
-    memcpy(&word, text, n);
-    return word;
-}
-
-/* Eight bytes at a time; the last eight may overlap those before. */
-static uint64_t
-hash_text(const char *text)
-{
-    const uint64_t factor = 0x9e3779b97f4a7c15u;
-    size_t length = strlen(text);
-    uint64_t hash = (length + 1) * factor, last = 0;
-    const char *end = text + length;
-    for (; end - text > 8; text += 8) {
-        hash = (hash ^ load(text, 8)) * factor;
-        hash ^= hash >> 32;
-    }
-    if (length >= 8)
-        last = load(end - 8, 8);
-    else if (length >= 4)
-        last = load(text, 4) | load(end - 4, 4) << 32;
-    else if (length > 0)
-        last = load(text, 1) | load(text + length / 2, 1) << 8 | load(end - 1, 1) << 16;
-    hash = (hash ^ last) * factor;
-    return hash ^ hash >> 32;
-}
-
-static uint8_t
-find_mark(const char *text, int64_t *ret_number)
-{
-    static const char *const phases[] = {"forward", "backward", "optimizer", "input", "checkpoint"};
-    *ret_number = -1;
-    for (uint8_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
-        if (strcmp(text, phases[i]) == 0)
-            return (uint8_t)(1 + i);
-    }
-    if (strncmp(text, "step", 4) != 0 || (text[4] >= 'a' && text[4] <= 'z'))
-        return 0;
-    size_t first = strcspn(text, "0123456789");
-    if (text[first] != '\0') {
-        *ret_number = 0;
-        for (const char *at = text + first; *at >= '0' && *at <= '9' && *ret_number < INT32_MAX;
-             at++)
-            *ret_number = *ret_number * 10 + (*at - '0');
-    }
-    return MARK_STEP;
-}
-
-static Text
-make_text(const char *ascii, uint64_t hash, bool is_default_domain)
-{
-    Text text = {.hash = hash, .name = ls_recorder_name(ascii)};
-    if (is_default_domain)
-        text.mark = find_mark(ascii, &text.number);
-    text.is_bound = nvtx.bound != NULL && strcmp(ascii, nvtx.bound) == 0;
-    return text;
-}
-
-static const Text *
+static const LsNvtxText *
 find_text(Stack *stack, const char *ascii, const void *domain)
 {
-    if (ascii == NULL)
-        return &no_text;
-    uint64_t hash = hash_text(ascii) + (domain != NULL);
-    Text *text = &stack->texts[hash % TEXTS];
-    if (text->hash != hash || text->name == 0)
-        *text = make_text(ascii, hash, domain == NULL);
-    return text;
+    return ls_nvtx_text_find(&stack->texts, ascii, domain == NULL);
 }
 
-/* wchar_t as ASCII, what is not as "?". */
-static const Text *
+static const LsNvtxText *
 find_wide(Stack *stack, const void *wide, const void *domain)
 {
-    char ascii[256];
-    const wchar_t *from = wide;
-    size_t n = 0;
-    for (; from != NULL && from[n] != 0 && n + 1 < sizeof ascii; n++)
-        ascii[n] = from[n] > 0 && from[n] < 128 ? (char)from[n] : '?';
-    ascii[n] = '\0';
+    char ascii[LS_NVTX_WIDE_MAX];
+    ls_nvtx_text_narrow(wide, ascii);
     return find_text(stack, ascii, domain);
 }
 
-static const Text *
-find_registered(const void *handle)
-{
-    uintptr_t index = (uintptr_t)handle;
-    return index >= 1 && index <= HANDLES ? &nvtx.texts[index - 1] : &no_text;
-}
-
-/* Good until the stack's owner looks for another. */
-static const Text *
+static const LsNvtxText *
 find_message(Stack *stack, const LsNvtxEvent *event, const void *domain)
 {
-    if (event == NULL || event->size < offsetof(LsNvtxEvent, message) + sizeof event->message)
-        return &no_text;
-    switch (event->message_type) {
-    case LS_NVTX_MESSAGE_ASCII:
-        return find_text(stack, event->message.ascii, domain);
-    case LS_NVTX_MESSAGE_WIDE:
-        return find_wide(stack, event->message.wide, domain);
-    case LS_NVTX_MESSAGE_REGISTERED:
-        return find_registered(event->message.registered);
-    default:
-        return &no_text;
-    }
+    return ls_nvtx_text_message(&stack->texts, event, domain == NULL);
 }
 
 static int64_t
@@ -197,20 +105,13 @@ get_payload(const LsNvtxEvent *event, int *ret_type)
     }
 }
 
-static uint32_t
-domain_name(const void *domain)
-{
-    uintptr_t index = (uintptr_t)domain;
-    return index >= 1 && index <= HANDLES ? nvtx.domains[index - 1] : 0;
-}
-
 /* -- Marks -- */
 
 static void
-begin_mark(const Text *text)
+begin_mark(const LsNvtxText *text)
 {
-    if (text->mark == MARK_STEP)
-        lockstep_step_begin(text->number >= 0 ? text->number : atomic_fetch_add(&nvtx.steps, 1));
+    if (text->mark == LS_NVTX_MARK_STEP)
+        lockstep_step_begin(text->number >= 0 ? text->number : atomic_fetch_add(&counts.steps, 1));
     else
         lockstep_phase_begin((lockstep_phase)(text->mark - 1));
 }
@@ -218,7 +119,7 @@ begin_mark(const Text *text)
 static void
 end_mark(uint8_t mark)
 {
-    if (mark == MARK_STEP)
+    if (mark == LS_NVTX_MARK_STEP)
         lockstep_step_end(0, 0);
     else
         lockstep_phase_end((lockstep_phase)(mark - 1), 0);
@@ -227,7 +128,7 @@ end_mark(uint8_t mark)
 /* -- Push and pop -- */
 
 static int
-push(Stack *stack, const void *domain, const Text *text, const LsNvtxEvent *event)
+push(Stack *stack, const void *domain, const LsNvtxText *text, const LsNvtxEvent *event)
 {
     int depth = stack->n++, type;
     if (text->is_bound)
@@ -250,11 +151,12 @@ push(Stack *stack, const void *domain, const Text *text, const LsNvtxEvent *even
 static void
 write_range(const Open *open)
 {
-    LsRecord record = {.kind = LS_RECORD_RANGE,
-                       .name = open->name,
-                       .start_ns = open->start_ns,
-                       .end_ns = ls_recorder_now(),
-                       .args = {domain_name(open->domain), open->payload, open->payload_type}};
+    LsRecord record = {
+        .kind = LS_RECORD_RANGE,
+        .name = open->name,
+        .start_ns = open->start_ns,
+        .end_ns = ls_recorder_now(),
+        .args = {ls_nvtx_domain_name(open->domain), open->payload, open->payload_type}};
     ls_recorder_write(&record);
 }
 
@@ -262,7 +164,7 @@ write_range(const Open *open)
 static int
 pop(const void *domain)
 {
-    Stack *stack = &own_stack;
+    Stack *stack = get_stack();
     if (stack->n > DEPTH)
         return --stack->n;
     int i = stack->n - 1;
@@ -275,7 +177,7 @@ pop(const void *domain)
         memmove(&stack->open[i], &stack->open[i + 1], sizeof open * (size_t)(stack->n - i));
     if (open.mark != 0)
         end_mark(open.mark);
-    else if (ls_recorder_active())
+    else if (open.start_ns != 0 && ls_recorder_active())
         write_range(&open);
     if (open.is_bound)
         ls_recorder_set_range(false);
@@ -285,13 +187,14 @@ pop(const void *domain)
 /* -- Start and end: the id holds what the end needs to know -- */
 
 static uint64_t
-start(const void *domain, const Text *text, const LsNvtxEvent *event)
+start(const void *domain, const LsNvtxText *text, const LsNvtxEvent *event)
 {
-    uint64_t id = (atomic_fetch_add(&nvtx.ranges, 1) + 1) << 8 | text->mark;
+    uint64_t id = (atomic_fetch_add(&counts.ranges, 1) + 1) << 8 | text->mark;
     int type;
-    LsRecord record = {.kind = LS_RECORD_RANGE_START,
-                       .name = text->name,
-                       .args = {(int64_t)id, domain_name(domain), get_payload(event, &type)}};
+    LsRecord record = {
+        .kind = LS_RECORD_RANGE_START,
+        .name = text->name,
+        .args = {(int64_t)id, ls_nvtx_domain_name(domain), get_payload(event, &type)}};
     if (text->is_bound)
         ls_recorder_set_range(true);
     if (text->mark != 0) {
@@ -319,7 +222,7 @@ end(uint64_t id)
 }
 
 static void
-mark(const void *domain, const Text *text)
+mark(const void *domain, const LsNvtxText *text)
 {
     LsRecord record = {.kind = LS_RECORD_INSTANT, .name = text->name};
     record.start_ns = record.end_ns = ls_recorder_now();
@@ -332,57 +235,57 @@ mark(const void *domain, const Text *text)
 static void
 mark_ex(const LsNvtxEvent *event)
 {
-    mark(NULL, find_message(&own_stack, event, NULL));
+    mark(NULL, find_message(get_stack(), event, NULL));
 }
 
 static void
 mark_a(const char *text)
 {
-    mark(NULL, find_text(&own_stack, text, NULL));
+    mark(NULL, find_text(get_stack(), text, NULL));
 }
 
 static void
 mark_w(const void *text)
 {
-    mark(NULL, find_wide(&own_stack, text, NULL));
+    mark(NULL, find_wide(get_stack(), text, NULL));
 }
 
 static uint64_t
 start_ex(const LsNvtxEvent *event)
 {
-    return start(NULL, find_message(&own_stack, event, NULL), event);
+    return start(NULL, find_message(get_stack(), event, NULL), event);
 }
 
 static uint64_t
 start_a(const char *text)
 {
-    return start(NULL, find_text(&own_stack, text, NULL), NULL);
+    return start(NULL, find_text(get_stack(), text, NULL), NULL);
 }
 
 static uint64_t
 start_w(const void *text)
 {
-    return start(NULL, find_wide(&own_stack, text, NULL), NULL);
+    return start(NULL, find_wide(get_stack(), text, NULL), NULL);
 }
 
 static int
 push_ex(const LsNvtxEvent *event)
 {
-    Stack *stack = &own_stack;
+    Stack *stack = get_stack();
     return push(stack, NULL, find_message(stack, event, NULL), event);
 }
 
 static int
 push_a(const char *text)
 {
-    Stack *stack = &own_stack;
+    Stack *stack = get_stack();
     return push(stack, NULL, find_text(stack, text, NULL), NULL);
 }
 
 static int
 push_w(const void *text)
 {
-    Stack *stack = &own_stack;
+    Stack *stack = get_stack();
     return push(stack, NULL, find_wide(stack, text, NULL), NULL);
 }
 
@@ -402,13 +305,13 @@ name_thread(uint32_t thread, const char *name)
 static void
 domain_mark(void *domain, const LsNvtxEvent *event)
 {
-    mark(domain, find_message(&own_stack, event, domain));
+    mark(domain, find_message(get_stack(), event, domain));
 }
 
 static uint64_t
 domain_start(void *domain, const LsNvtxEvent *event)
 {
-    return start(domain, find_message(&own_stack, event, domain), event);
+    return start(domain, find_message(get_stack(), event, domain), event);
 }
 
 static void
@@ -420,7 +323,7 @@ domain_end(void *domain, uint64_t id)
 static int
 domain_push(void *domain, const LsNvtxEvent *event)
 {
-    Stack *stack = &own_stack;
+    Stack *stack = get_stack();
     return push(stack, domain, find_message(stack, event, domain), event);
 }
 
@@ -431,61 +334,31 @@ domain_pop(void *domain)
 }
 
 static void *
-register_text(void *domain, const Text *text)
-{
-    void *handle = NULL;
-    pthread_mutex_lock(&nvtx.lock);
-    for (int i = 0; i < nvtx.n_texts && handle == NULL; i++) {
-        if (nvtx.texts[i].hash == text->hash && nvtx.texts[i].name == text->name)
-            handle = (void *)(uintptr_t)(i + 1);
-    }
-    if (handle == NULL && nvtx.n_texts < HANDLES) {
-        nvtx.texts[nvtx.n_texts++] = *text;
-        handle = (void *)(uintptr_t)nvtx.n_texts;
-    }
-    pthread_mutex_unlock(&nvtx.lock);
-    return handle;
-}
-
-static void *
 register_a(void *domain, const char *text)
 {
-    return register_text(domain, find_text(&own_stack, text, domain));
+    return ls_nvtx_text_register(text, domain == NULL);
 }
 
 static void *
 register_w(void *domain, const void *text)
 {
-    return register_text(domain, find_wide(&own_stack, text, domain));
-}
-
-static void *
-create_domain(uint32_t name)
-{
-    void *handle = NULL;
-    pthread_mutex_lock(&nvtx.lock);
-    for (int i = 0; i < nvtx.n_domains && handle == NULL; i++) {
-        if (nvtx.domains[i] == name)
-            handle = (void *)(uintptr_t)(i + 1);
-    }
-    if (handle == NULL && nvtx.n_domains < HANDLES) {
-        nvtx.domains[nvtx.n_domains++] = name;
-        handle = (void *)(uintptr_t)nvtx.n_domains;
-    }
-    pthread_mutex_unlock(&nvtx.lock);
-    return handle;
+    char ascii[LS_NVTX_WIDE_MAX];
+    ls_nvtx_text_narrow(text, ascii);
+    return ls_nvtx_text_register(ascii, domain == NULL);
 }
 
 static void *
 create_domain_a(const char *name)
 {
-    return create_domain(find_text(&own_stack, name, &nvtx)->name);
+    return ls_nvtx_domain_create(name);
 }
 
 static void *
 create_domain_w(const void *name)
 {
-    return create_domain(find_wide(&own_stack, name, &nvtx)->name);
+    char ascii[LS_NVTX_WIDE_MAX];
+    ls_nvtx_text_narrow(name, ascii);
+    return ls_nvtx_domain_create(ascii);
 }
 
 /* -- Putting them there -- */
@@ -530,8 +403,7 @@ ls_nvtx_fill(LsNvtxGetTable get_table)
     const LsNvtxCallbacks *callbacks = get_table(LS_NVTX_TABLE_CALLBACKS);
     if (callbacks == NULL || callbacks->bytes < sizeof *callbacks)
         return;
-    if (nvtx.bound == NULL && ls_recorder_get_range()[0] != '\0')
-        nvtx.bound = ls_recorder_get_range();
+    ls_nvtx_text_bound(ls_recorder_get_range());
     fill(callbacks, LS_NVTX_MODULE_CORE, core, LS_NVTX_CORE_SIZE);
     fill(callbacks, LS_NVTX_MODULE_CORE2, core2, LS_NVTX_CORE2_SIZE);
 }

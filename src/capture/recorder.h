@@ -34,6 +34,9 @@ LS_CAPTURE_API void ls_recorder_set_info(const char *key, const char *value);
 /* A name for the calling thread's track. */
 LS_CAPTURE_API void ls_recorder_set_thread_name(const char *name);
 
+/* Which opening of the recorder this is, 0 while it is closed: ids of texts are those of one. A
+ * forked child that records has another. Any thread, one load. */
+LS_CAPTURE_API uint32_t ls_recorder_life(void);
 /* The id of a text, the same for the same text; 0 when not recording or out of memory. Takes a
  * lock: keep the id. Any thread. */
 LS_CAPTURE_API uint32_t ls_recorder_name(const char *text);

@@ -212,6 +212,12 @@ ls_recorder_active(void)
     return atomic_load_explicit(&ls_gate->life, memory_order_relaxed) != 0;
 }
 
+uint32_t
+ls_recorder_life(void)
+{
+    return atomic_load_explicit(&ls_gate->opening, memory_order_relaxed);
+}
+
 void
 ls_recorder_expect_bursts(void)
 {
