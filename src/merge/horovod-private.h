@@ -80,8 +80,8 @@ void ls_range_match_free(LsRangeMatch *match);
 
 /* horovod-calls.c: which calls of MPI may move buffers; a rank's calls, as the teller has them. */
 void ls_member_list_data(LsMember *member);
-/* A buffer of the teller's on this rank, whose tensors were all submitted by submit_ns and done by
- * done_ns. */
+/* A buffer of the teller's on this rank, whose tensors were all submitted by submit_ns, the first of
+ * them done by done_ns. */
 void ls_member_copy_call(LsMember *member, const LsDeeds *deeds, const LsCall *told,
                          uint32_t tensors, int64_t submit_ns, int64_t done_ns);
 /* The teller's own call gets the times of its call of MPI. */

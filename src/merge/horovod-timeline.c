@@ -13,6 +13,10 @@
 #include <string.h>
 
 #define LOOK_AHEAD 64 /* operations of the mirror that the timeline may lack in a row */
+/* Of the wall clock, if it was set or slewed in between. */
+#define WALL_SLACK_NS INT64_C(50000000)
+/* From an end in the mirror to the same in the timeline. */
+#define MIRROR_SLACK_NS INT64_C(500000)
 
 static LsProcess *
 get_process(const GPtrArray *processes, guint i)
@@ -57,8 +61,9 @@ get_mirrored(const LsProcess *writer, const LsRange *range)
     return blank == NULL || g_str_has_prefix(text, "NEGOTIATE_") ? NULL : blank + 1;
 }
 
+/* The mirror has all that the timeline has: the n-th of a name is the n-th. */
 static bool
-find_by_mirror(const LsProcess *writer, LsProcess *timeline, int64_t *ret_offset_ns)
+find_by_order(const LsProcess *writer, LsProcess *timeline, int64_t *ret_offset_ns)
 {
     g_autoptr(GArray) mirror = ls_horovod_get_ranges(writer, LS_HOROVOD_MIRROR);
     g_autoptr(LsDeeds) deeds = ls_deeds_new(timeline);
@@ -83,6 +88,92 @@ find_by_mirror(const LsProcess *writer, LsProcess *timeline, int64_t *ret_offset
     }
     *ret_offset_ns = offset_ns;
     return offset_ns != INT64_MIN;
+}
+
+static void
+free_times(void *times)
+{
+    g_array_unref(times);
+}
+
+/* The mirror's ends by tensor, in order. */
+static GHashTable *
+list_ends(const LsProcess *writer)
+{
+    g_autoptr(GArray) mirror = ls_horovod_get_ranges(writer, LS_HOROVOD_MIRROR);
+    GHashTable *ends = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_times);
+
+    for (guint i = 0; i < mirror->len; i++) {
+        const LsRange *range = &g_array_index(mirror, LsRange, i);
+        const char *name = get_mirrored(writer, range);
+        GArray *times = name == NULL ? NULL : g_hash_table_lookup(ends, name);
+
+        if (name != NULL && times == NULL) {
+            times = g_array_new(FALSE, FALSE, sizeof(int64_t));
+            g_hash_table_insert(ends, (gpointer)(uintptr_t)name, times);
+        }
+        if (times != NULL)
+            g_array_append_val(times, range->end_ns);
+    }
+    return ends;
+}
+
+static int64_t
+find_nearest(const GArray *times, int64_t time_ns)
+{
+    guint low = 0, high = times->len;
+    int64_t before, after;
+
+    while (high - low > 1) {
+        guint middle = low + (high - low) / 2;
+
+        *(g_array_index(times, int64_t, middle) <= time_ns ? &low : &high) = middle;
+    }
+    before = g_array_index(times, int64_t, low);
+    after = g_array_index(times, int64_t, MIN(low + 1, times->len - 1));
+    return ABS(after - time_ns) < ABS(before - time_ns) ? after : before;
+}
+
+static int
+compare_times(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* A recording that began late, or that keeps its last part alone, mirrors some of the timeline, and
+ * steps have the same names: each end of the timeline goes with the mirror's that is nearest by
+ * wall clock; where it is not mirrored, that is another one, so the middle of all differences
+ * decides which are meant. */
+static bool
+find_by_mirror(const LsProcess *writer, const LsProcess *timeline, int64_t wall_ns,
+               int64_t *ret_offset_ns)
+{
+    g_autoptr(GHashTable) ends = list_ends(writer);
+    g_autoptr(GArray) offsets = g_array_new(FALSE, FALSE, sizeof(int64_t));
+    int64_t middle_ns;
+
+    for (guint i = 0; i < timeline->uses->len; i++) {
+        const LsUse *use = &g_array_index(timeline->uses, LsUse, i);
+        const GArray *times =
+            g_hash_table_lookup(ends, ls_strings_get(timeline->strings, use->tensor));
+        int64_t offset_ns;
+
+        if (times == NULL || use->done_ns == LS_TIME_NONE)
+            continue;
+        offset_ns = find_nearest(times, use->done_ns + wall_ns) - use->done_ns;
+        if (ABS(offset_ns - wall_ns) <= WALL_SLACK_NS)
+            g_array_append_val(offsets, offset_ns);
+    }
+    if (offsets->len == 0)
+        return false;
+    g_array_sort(offsets, compare_times);
+    middle_ns = g_array_index(offsets, int64_t, offsets->len / 2);
+    for (guint i = 0; i < offsets->len; i++)
+        if (g_array_index(offsets, int64_t, i) <= middle_ns + MIRROR_SLACK_NS)
+            *ret_offset_ns = g_array_index(offsets, int64_t, i);
+    return true;
 }
 
 static bool
@@ -152,11 +243,15 @@ take(GPtrArray *processes, guint at, LsProcess *writer)
 {
     LsProcess *timeline = get_process(processes, at);
     g_autofree char *source = g_strdup(timeline->rank.source);
-    bool mirrored;
-    int64_t offset_ns;
+    bool mirrored, walled;
+    int64_t offset_ns = 0, wall_ns = 0;
 
-    mirrored = find_by_mirror(writer, timeline, &offset_ns);
-    if (!mirrored && !find_by_wall(writer, timeline, &offset_ns)) {
+    walled = find_by_wall(writer, timeline, &wall_ns);
+    mirrored = (walled && find_by_mirror(writer, timeline, wall_ns, &offset_ns)) ||
+               find_by_order(writer, timeline, &offset_ns);
+    if (!mirrored)
+        offset_ns = wall_ns;
+    if (!mirrored && !walled) {
         ls_process_add_finding(timeline, LS_WARNING, -1,
                                "This timeline cannot be brought onto the clock of rank 0's own "
                                "recording: it says no wall clock and no NVTX range mirrors it; "

@@ -21,8 +21,8 @@ set_range(LsUse *use, const LsDeed *deed, const LsRange *range, uint32_t group)
 /* What became of the teller's calls on a rank. */
 typedef struct Carried {
     uint32_t n; /* of its tensors are named there */
-    int64_t submit_ns, done_ns;
-    uint32_t row; /* the rank's own call */
+    int64_t submit_ns, done_ns; /* of the last to be submitted; of the first to be done */
+    uint32_t row;               /* the rank's own call */
 } Carried;
 
 static void
@@ -30,7 +30,7 @@ add_carried(Carried *carried, const LsRange *range)
 {
     if (carried->n == 0 || range->start_ns > carried->submit_ns)
         carried->submit_ns = range->start_ns;
-    if (carried->n == 0 || range->end_ns > carried->done_ns)
+    if (carried->n == 0 || range->end_ns < carried->done_ns)
         carried->done_ns = range->end_ns;
     carried->n++;
 }

@@ -10,6 +10,7 @@
 #include "observed.h"
 
 #include <json-c/json.h>
+#include <stdio.h>
 #include <string.h>
 
 #define RANKS 4
@@ -414,7 +415,9 @@ test_no_control(void)
 {
     const ObservedOptions options = {.with_timeline = true, .with_mirror = true};
     g_autoptr(LsTrace) trace = load("cached-4", &options);
-    size_t n;
+    size_t n, n_calls;
+    const LsUse *uses;
+    const LsCall *calls;
 
     if (trace == NULL) {
         g_test_skip("shared/horovod-observed is not there");
@@ -426,6 +429,13 @@ test_no_control(void)
     ls_trace_get_messages(trace, &n);
     g_assert_cmpint(n, ==, 0);
     g_assert_cmpint(count_findings(trace, "The start of"), ==, RANKS - 1);
+    uses = ls_trace_get_uses(trace, &n);
+    calls = ls_trace_get_calls(trace, &n_calls);
+    for (size_t i = 0; i < n; i++) {
+        g_assert_cmpint(calls[uses[i].call].start_ns, <=, calls[uses[i].call].end_ns);
+        if (uses[i].rank > 0) /* rank 0's is told in whole microseconds */
+            g_assert_cmpint(calls[uses[i].call].end_ns, <=, uses[i].done_ns);
+    }
 }
 
 /* -- A wrong name is worse than none -- */
@@ -487,6 +497,56 @@ test_lost_range(void)
     check_damage(lose_range, 2);
 }
 
+/* Recorded from the sixth step on: the first 60 ranges of each rank are not there. */
+static bool
+begin_late(int rank, unsigned line, char **text)
+{
+    static unsigned begun;
+    static bool skipped[4096];
+    long long id;
+    char time[32];
+
+    begun = line == 0 ? 0 : begun;
+    if (line == 0)
+        memset(skipped, 0, sizeof skipped);
+    if (sscanf(*text, "%31s start %lld", time, &id) == 2) {
+        begun += strstr(*text, "dom HorovodOps") != NULL;
+        skipped[id] = begun <= 60;
+        return !skipped[id];
+    }
+    return sscanf(*text, "%31s end %lld", time, &id) != 2 || !skipped[id];
+}
+
+static void
+test_late_recording(void)
+{
+    const ObservedOptions options = {.with_timeline = true,
+                                     .with_calls = true,
+                                     .with_mirror = true,
+                                     .with_wall = true,
+                                     .change = begin_late};
+    g_autoptr(LsTrace) trace = load("cached-4", &options);
+    g_autoptr(GHashTable) sizes = NULL;
+    size_t n, named = 0;
+    const LsUse *uses;
+
+    if (trace == NULL) {
+        g_test_skip("shared/horovod-observed is not there");
+        return;
+    }
+    sizes = read_sizes("cached-4");
+    uses = ls_trace_get_uses(trace, &n);
+    for (size_t i = 0; i < n; i++) {
+        gsize bytes = GPOINTER_TO_SIZE(g_hash_table_lookup(sizes, get_tensor(trace, &uses[i])));
+
+        g_assert_cmpint(uses[i].bytes, ==, bytes);
+        named += uses[i].rank > 0; /* rank 0's timeline holds the first steps as well */
+    }
+    g_assert_cmpint(named, ==, (RANKS - 1) * 60);
+    g_assert_cmpint(count_findings(trace, "stay without names"), ==, 0);
+    g_assert_cmpint(count_findings(trace, "lie outside"), ==, 0);
+}
+
 static void
 test_changed_size(void)
 {
@@ -520,5 +580,6 @@ main(int argc, char **argv)
     g_test_add_func("/merge/horovod/no-control-is-said", test_no_control);
     g_test_add_func("/merge/horovod/a-lost-range-names-nothing-wrong", test_lost_range);
     g_test_add_func("/merge/horovod/another-size-names-nothing-wrong", test_changed_size);
+    g_test_add_func("/merge/horovod/a-recording-that-begins-late", test_late_recording);
     return g_test_run();
 }
