@@ -261,6 +261,7 @@ settle_infos(Native *native)
         apply_info(&native->process->rank, key, info->value);
         g_hash_table_insert(native->process->facts, g_strdup(key), g_strdup(info->value));
     }
+    native->process->observer = g_hash_table_contains(native->process->facts, "record.clocks");
 }
 
 typedef struct DeferredChunk {

@@ -148,7 +148,9 @@ add_message(Native *native, const LsRecord *record)
 static void
 add_roundtrip(Native *native, const LsRecord *record)
 {
+    uint32_t boot = count_of(record->args[4]);
     LsRoundtrip trip = {.peer = (int32_t)record->args[0],
+                        .boot = boot != 0 ? ls_native_name(native, boot) : 0,
                         .send_ns = record->start_ns,
                         .receive_ns = record->end_ns,
                         .peer_receive_ns = record->args[1],

@@ -7,8 +7,9 @@
  * t2 - t1 when we sent: a gate for merge/fit, whichever way the delays were split. A slow trip is a
  * wide gate and does no harm; the fastest of each few seconds decide the bound.
  *
- * Trips are recorded over a tree of hosts: from the reference outwards each process is placed
- * through the placed peer that bounds it best.
+ * Processes of one boot read one clock: what any of them knows stands for all, and the first of
+ * them is placed. Trips are recorded over a tree of hosts: from the reference outwards each host is
+ * placed through the placed peer that bounds it best.
  */
 #include "merge/align-private.h"
 #include "merge/fit.h"
@@ -22,9 +23,18 @@ typedef struct Edge {
     GArray *gates; /* LsGate, at the child's times */
 } Edge;
 
+/* A process stands for all of its boot, if it is the first of it. */
+typedef struct Boot {
+    size_t first;
+    int64_t first_ns,
+        last_ns; /* of the first: the time that all of them lived; none: first > last */
+} Boot;
+
 typedef struct Edges {
     const LsAlign *align;
     GHashTable *by_rank; /* rank -> GArray of size_t */
+    GHashTable *by_boot; /* boot id -> first process of it + 1 */
+    Boot *boots;         /* of each process; where its boot is not known it is alone */
     GHashTable *edges;   /* Edge: by (child, parent) */
 } Edges;
 
@@ -62,7 +72,7 @@ index_ranks(const LsAlign *align)
         void *key = GINT_TO_POINTER(align->processes[i]->rank.rank);
         GArray *lives = g_hash_table_lookup(by_rank, key);
 
-        if (!align->processes[i]->rank.recorded)
+        if (!align->processes[i]->rank.recorded || align->processes[i]->observer)
             continue;
         if (lives == NULL) {
             lives = g_array_new(FALSE, FALSE, sizeof(size_t));
@@ -73,21 +83,53 @@ index_ranks(const LsAlign *align)
     return by_rank;
 }
 
-/* Which life of the peer answered: the one that was alive then. */
-static bool
-find_peer(const Edges *edges, const LsRoundtrip *trip, size_t *ret_process)
+static void
+index_boots(Edges *edges)
 {
+    const LsAlign *align = edges->align;
+
+    edges->by_boot = g_hash_table_new(g_str_hash, g_str_equal);
+    edges->boots = g_new(Boot, align->n);
+    for (size_t i = 0; i < align->n; i++) {
+        const LsRank *rank = &align->processes[i]->rank;
+        bool known = rank->recorded && rank->boot_id != NULL && rank->boot_id[0] != '\0';
+        size_t first =
+            known ? GPOINTER_TO_SIZE(g_hash_table_lookup(edges->by_boot, rank->boot_id)) : 0;
+        Boot *boot;
+
+        edges->boots[i] = (Boot){first != 0 ? first - 1 : i, INT64_MAX, INT64_MIN};
+        if (known && first == 0)
+            g_hash_table_insert(edges->by_boot, rank->boot_id, GSIZE_TO_POINTER(i + 1));
+        if (rank->first_ns == LS_TIME_NONE || rank->last_ns == LS_TIME_NONE)
+            continue;
+        boot = &edges->boots[edges->boots[i].first];
+        boot->first_ns = MIN(boot->first_ns, rank->first_ns);
+        boot->last_ns = MAX(boot->last_ns, rank->last_ns);
+    }
+}
+
+/* Who answered: any process of the boot that the trip names; of a rank the life that was alive
+ * then. */
+static bool
+find_peer(const Edges *edges, size_t process, const LsRoundtrip *trip, size_t *ret_process)
+{
+    const char *boot = ls_strings_get(edges->align->processes[process]->strings, trip->boot);
+    size_t first = GPOINTER_TO_SIZE(g_hash_table_lookup(edges->by_boot, boot));
     const GArray *lives = g_hash_table_lookup(edges->by_rank, GINT_TO_POINTER(trip->peer));
 
+    if (trip->boot != 0) {
+        *ret_process = first - 1;
+        return first != 0;
+    }
     for (guint i = 0; lives != NULL && i < lives->len; i++) {
-        size_t process = g_array_index(lives, size_t, i);
-        const LsRank *rank = &edges->align->processes[process]->rank;
+        size_t life = g_array_index(lives, size_t, i);
+        const LsRank *rank = &edges->align->processes[life]->rank;
 
         if (lives->len > 1 &&
             (rank->first_ns == LS_TIME_NONE || trip->peer_receive_ns < rank->first_ns ||
              trip->peer_receive_ns > rank->last_ns))
             continue;
-        *ret_process = process;
+        *ret_process = edges->boots[life].first;
         return true;
     }
     return false;
@@ -109,16 +151,16 @@ add_gate(const Edges *edges, size_t child, size_t parent, const LsGate *gate)
 
 /* A trip between a placed process and one that is not, whoever of them began it. */
 static void
-add_trip(const Edges *edges, size_t process, const LsRoundtrip *trip)
+add_trip(const Edges *edges, size_t teller, const LsRoundtrip *trip)
 {
     int64_t trip_ns = trip->receive_ns - trip->send_ns;
     int64_t hold_ns = trip->peer_send_ns - trip->peer_receive_ns;
     int64_t slack_ns = trip_ns / 2 * DRIFT_PER_MILLION / 1000000 + 1;
     int64_t low_ns = trip->peer_send_ns - trip->receive_ns - slack_ns;
     int64_t high_ns = trip->peer_receive_ns - trip->send_ns + slack_ns;
-    size_t peer;
+    size_t process = edges->boots[teller].first, peer;
 
-    if (trip_ns < 0 || hold_ns < 0 || low_ns > high_ns || !find_peer(edges, trip, &peer) ||
+    if (trip_ns < 0 || hold_ns < 0 || low_ns > high_ns || !find_peer(edges, teller, trip, &peer) ||
         ls_align_is_placed(edges->align, process) == ls_align_is_placed(edges->align, peer))
         return;
     if (ls_align_is_placed(edges->align, peer)) {
@@ -140,13 +182,14 @@ typedef struct Choice {
 } Choice;
 
 static void
-try_edge(const LsAlign *align, const Edge *edge, Choice *choice)
+try_edge(const Edges *edges, const Edge *edge, Choice *choice)
 {
-    const LsRank *rank = &align->processes[edge->child]->rank;
+    const LsAlign *align = edges->align;
     LsGate *gates = (LsGate *)(void *)edge->gates->data;
-    bool timed = rank->first_ns != LS_TIME_NONE && rank->last_ns != LS_TIME_NONE;
-    int64_t first_ns = timed ? rank->first_ns : gates[0].at_ns;
-    int64_t last_ns = timed ? rank->last_ns : gates[0].at_ns;
+    const Boot *boot = &edges->boots[edge->child];
+    bool timed = boot->first_ns <= boot->last_ns;
+    int64_t first_ns = timed ? boot->first_ns : gates[0].at_ns;
+    int64_t last_ns = timed ? boot->last_ns : gates[0].at_ns;
     size_t contradictions = 0;
     LsClockmap *map =
         ls_fit_gates(gates, edge->gates->len, first_ns, last_ns, &contradictions, NULL);
@@ -167,13 +210,17 @@ try_edge(const LsAlign *align, const Edge *edge, Choice *choice)
 static bool
 place(LsAlign *align)
 {
-    Edges edges = {align, index_ranks(align),
-                   g_hash_table_new_full(hash_edge, equal_edges, free_edge, NULL)};
+    Edges edges = {
+        .align = align,
+        .by_rank = index_ranks(align),
+        .edges = g_hash_table_new_full(hash_edge, equal_edges, free_edge, NULL),
+    };
     g_autofree Choice *choices = g_new0(Choice, align->n);
     GHashTableIter iter;
     void *key;
     bool any = false;
 
+    index_boots(&edges);
     for (size_t i = 0; i < align->n; i++) {
         const GArray *trips = align->processes[i]->roundtrips;
 
@@ -182,7 +229,7 @@ place(LsAlign *align)
     }
     g_hash_table_iter_init(&iter, edges.edges);
     while (g_hash_table_iter_next(&iter, &key, NULL))
-        try_edge(align, key, &choices[((const Edge *)key)->child]);
+        try_edge(&edges, key, &choices[((const Edge *)key)->child]);
     for (size_t i = 0; i < align->n; i++) {
         if (choices[i].map == NULL)
             continue;
@@ -195,6 +242,8 @@ place(LsAlign *align)
                                    choices[i].contradictions, choices[i].trips);
     }
     g_hash_table_unref(edges.edges);
+    g_hash_table_unref(edges.by_boot);
+    g_free(edges.boots);
     g_hash_table_unref(edges.by_rank);
     return any;
 }

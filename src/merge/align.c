@@ -85,6 +85,8 @@ find_reference(LsProcess *const *processes, size_t n)
     for (size_t i = 1; i < n; i++) {
         const LsRank *a = &processes[best]->rank, *b = &processes[i]->rank;
 
+        if (processes[i]->observer)
+            continue;
         if (a->recorded != b->recorded) {
             if (b->recorded)
                 best = i;
@@ -104,7 +106,7 @@ add_finding(const LsAlign *align, size_t process)
     const LsPlacement *placement = &align->placements[process];
 
     /* Of a process that another's file tells of, that file's own finding says it. */
-    if (!p->rank.recorded)
+    if (!p->rank.recorded || p->observer)
         return;
     if (placement->method == LS_CLOCK_NONE)
         ls_process_add_finding(p, LS_WARNING, -1,

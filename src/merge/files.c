@@ -158,6 +158,22 @@ add_rests(LsFiles *files, const char *folder)
     }
 }
 
+/* What the wrappers of `lockstep record` measured between hosts. */
+static void
+add_clocks(LsFiles *files, const char *run)
+{
+    g_autofree char *folder = g_build_filename(run, ".clocks", NULL);
+    g_autoptr(GPtrArray) names =
+        g_file_test(folder, G_FILE_TEST_IS_DIR) ? list_folder(folder, NULL) : NULL;
+
+    for (guint i = 0; names != NULL && i < names->len; i++) {
+        g_autofree char *path = g_build_filename(folder, g_ptr_array_index(names, i), NULL);
+
+        if (g_str_has_suffix(path, ".lks") && is_trace(path))
+            g_ptr_array_add(files->paths, g_steal_pointer(&path));
+    }
+}
+
 static bool
 add_folder(LsFiles *files, const char *folder, GError **error)
 {
@@ -198,6 +214,7 @@ add_folder(LsFiles *files, const char *folder, GError **error)
                     folder);
         return false;
     }
+    add_clocks(files, folder);
     for (guint i = 0; !ours && i < unknown->len; i++)
         g_ptr_array_add(files->unknown, g_strdup(g_ptr_array_index(unknown, i)));
     return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * merge/run.c: from paths to a trace: list, load, tell ranks, align clocks, join Horovod's ranks, tell
- * lives, match collectives, freeze. Each step is a file of this folder; here is their order.
+ * merge/run.c: from paths to a trace: list, load, tell ranks, align clocks, join Horovod's ranks,
+ * tell lives, match collectives, freeze. Each step is a file of this folder; here is their order.
  */
 #include "merge/run.h"
 
@@ -13,6 +13,7 @@
 #include "merge/leftovers.h"
 #include "merge/loader.h"
 #include "merge/match.h"
+#include "merge/observers.h"
 #include "merge/rules.h"
 
 #define UNKNOWN_LISTED_MAX 16 /* files of no known format with a finding each */
@@ -21,6 +22,7 @@ typedef struct Run {
     LsFiles *files;
     GArray *loaded;       /* LsLoaded */
     GPtrArray *processes; /* LsProcess, until the builder takes them */
+    GPtrArray *observers; /* LsProcess that are no ranks */
     LsRules *rules;
     GArray *has_gpu; /* bool, by index of the rank */
     LsBuilder *builder;
@@ -113,18 +115,23 @@ add_file_findings(const Run *run)
 static void
 align(const Run *run)
 {
-    LsProcess *const *processes = (LsProcess *const *)run->processes->pdata;
+    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    LsProcess *const *processes;
     size_t n = run->processes->len;
-    LsPlacement *placements = ls_align(processes, n);
+    LsPlacement *placements;
     int64_t begin_ns = 0;
 
+    g_ptr_array_extend(all, run->processes, NULL, NULL);
+    g_ptr_array_extend(all, run->observers, NULL, NULL);
+    processes = (LsProcess *const *)all->pdata;
+    placements = ls_align(processes, all->len);
     for (size_t i = 0; i < n; i++)
         if (placements[i].method == LS_CLOCK_REFERENCE &&
             processes[i]->rank.first_ns != LS_TIME_NONE)
             begin_ns = processes[i]->rank.first_ns;
     for (size_t i = 0; i < n; i++)
         ls_placement_apply(&placements[i], processes[i], begin_ns);
-    ls_placements_free(placements, n);
+    ls_placements_free(placements, all->len);
 }
 
 static bool
@@ -207,11 +214,13 @@ make_trace(Run *run, const char *const *paths, size_t n_paths, LsProgress *progr
         return NULL;
     add_file_findings(run);
     ls_progress_set(progress, "Aligning clocks", 0.7);
+    run->observers = ls_observers_part(run->processes);
     ls_identity_find_ranks(run->processes);
     for (guint i = 0; i < run->processes->len; i++)
         ls_leftovers_check_closed(g_ptr_array_index(run->processes, i));
     ls_horovod_take_timeline(run->processes);
     align(run);
+    ls_observers_end(g_steal_pointer(&run->observers), run->builder);
     ls_horovod_join(run->processes);
     ls_identity_find_lives(run->processes);
     ls_identity_check_world(run->processes, run->builder);
@@ -244,6 +253,7 @@ ls_run_load(const char *const *paths, size_t n_paths, const char *rules_path, Ls
         ls_progress_set(progress, "Done", 1);
     ls_builder_free(run.builder);
     g_ptr_array_unref(run.processes);
+    g_clear_pointer(&run.observers, g_ptr_array_unref);
     g_array_unref(run.has_gpu);
     g_clear_pointer(&run.loaded, g_array_unref);
     ls_files_free(run.files);

@@ -135,5 +135,6 @@ ls_process_join(LsProcess *into, LsProcess *from)
     while (g_hash_table_iter_next(&iter, &key, &value))
         g_hash_table_insert(into->facts, g_strdup(key), g_strdup(value));
     join_rank(&into->rank, &from->rank);
+    into->observer |= from->observer;
     ls_process_free(from);
 }

@@ -27,6 +27,7 @@ typedef struct LsProcess {
     GArray *ranges, *mpi_calls; /* raw material of src/merge, which takes it apart */
     GArray *findings;          /* LsFinding */
     uint8_t source;            /* LsSource, for rules */
+    bool observer;             /* no rank of the job: it measured clocks between hosts, and is left out of the trace */
     GHashTable *track_index;   /* of ls_process_get_track */
 } LsProcess;
 

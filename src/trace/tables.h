@@ -157,7 +157,8 @@ typedef struct LsMessage {
 
 /* One clock round trip with another process; the peer's times are its own clock's. Only in LsProcess. */
 typedef struct LsRoundtrip {
-    int32_t peer;        /* rank number */
+    int32_t peer;        /* rank number; -1: any process of `boot` */
+    uint32_t boot;       /* name: boot id of the peer's host; 0: not told */
     int64_t send_ns, receive_ns;           /* ours */
     int64_t peer_receive_ns, peer_send_ns; /* the peer's */
 } LsRoundtrip;
