@@ -184,7 +184,8 @@ has_ended(Child *child)
 }
 
 int
-ls_record_run(char **command, const char *preload, bool keeps_errors)
+ls_record_run(char **command, const char *preload, bool keeps_errors, void (*started)(void *),
+              void *user)
 {
     struct sigaction standard = {.sa_handler = SIG_DFL};
     Child child = {.status = -1};
@@ -199,6 +200,7 @@ ls_record_run(char **command, const char *preload, bool keeps_errors)
         return -1;
     }
     let_go(&child, keeps_errors);
+    started(user);
     while (!has_ended(&child)) {
         siginfo_t info;
         int number = sigwaitinfo(&child.watched, &info);

@@ -10,8 +10,21 @@
 #include <string.h>
 
 #include "capture/settings.h"
+#include "tracer/record-sync-place.h"
 
-typedef enum Shape { FLAG, TEXT, NUMBER, BYTES, SECONDS, STEPS, RANGE, TAG, HERTZ, HOROVOD } Shape;
+typedef enum Shape {
+    FLAG,
+    TEXT,
+    NUMBER,
+    BYTES,
+    SECONDS,
+    STEPS,
+    RANGE,
+    PLACE,
+    TAG,
+    HERTZ,
+    HOROVOD
+} Shape;
 
 typedef struct Row {
     const char *name;
@@ -124,6 +137,7 @@ static bool
 take_value(LsRecordOptions *options, const Row *row, const char *text)
 {
     int64_t first, last;
+    char host[LS_AREA_NAME_MAX], port[8];
     *field_of(options, row) = text;
     switch (row->shape) {
     case NUMBER:
@@ -140,6 +154,9 @@ take_value(LsRecordOptions *options, const Row *row, const char *text)
             return complain(row, text, "nvtx:NAME");
         *field_of(options, row) = text + 5;
         return true;
+    case PLACE:
+        return ls_sync_place_split(text, host, port) ||
+               complain(row, text, "HOST:PORT or [ADDRESS]:PORT");
     case SECONDS:
         return take_time(options, row, text);
     case TAG:
@@ -204,6 +221,8 @@ check(const LsRecordOptions *options)
 {
     const char *wrong = NULL;
     int64_t rank, world;
+    LsSyncPlace place;
+    char host[LS_AREA_NAME_MAX], port[8];
     if (options->trigger != NULL && options->flight == NULL)
         wrong = "--trigger-ms belongs to --flight-recorder SIZE";
     else if (options->flight != NULL && options->max_size != NULL)
@@ -216,6 +235,12 @@ check(const LsRecordOptions *options)
              ls_parse_number(options->as_rank, &rank) && ls_parse_number(options->world, &world) &&
              rank >= world)
         wrong = "--as-rank counts from 0 and must be below --world";
+    else if (options->sync != NULL && options->no_sync != NULL)
+        wrong = "--sync and --no-sync contradict each other";
+    else if (options->sync != NULL && options->sync_public == NULL &&
+             ls_sync_place_split(options->sync, host, port) &&
+             ls_sync_place_parse(&place, host, port) && !ls_sync_place_is_private(&place))
+        wrong = "--sync: the address is neither loopback nor private; --sync-public allows it";
     if (wrong != NULL)
         fprintf(stderr, "lockstep record: %s.\n", wrong);
     return wrong == NULL;

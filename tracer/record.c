@@ -24,6 +24,7 @@
 #include "tracer/record-options.h"
 #include "tracer/record-pack.h"
 #include "tracer/record-sum.h"
+#include "tracer/record-sync.h"
 #include "tracer/record-timeline.h"
 
 #define EXIT_USAGE 2
@@ -35,6 +36,7 @@ typedef struct Job {
     LsRecordPlan plan;
     char folder[LS_AREA_PATH_MAX]; /* "": nothing can be recorded */
     LsRecordTimeline timeline;
+    LsRecordSync *sync; /* NULL: no clocks to compare */
     uint32_t files_before;
     bool is_first; /* rank 0's wrapper, or the only one: it speaks for all */
 } Job;
@@ -101,12 +103,21 @@ finish(Job *job, uint32_t files_before)
 {
     if (job->folder[0] == '\0')
         return;
+    ls_record_sync_stop(job->sync);
     ls_record_timeline_copy(&job->timeline, job->folder, job->identity.rank);
     ls_recover_folder(job->folder, NULL);
     if (count_files(job) == files_before)
         write_empty_trace(job);
     if (job->is_first && job->options.quiet == NULL)
         ls_record_say_sum(job->folder, job->options.flight != NULL);
+}
+
+static void
+begin_sync(void *user)
+{
+    Job *job = user;
+    if (job->folder[0] != '\0')
+        job->sync = ls_record_sync_start(&job->options, &job->identity, job->folder);
 }
 
 static int
@@ -128,9 +139,9 @@ record(Job *job)
                     "(--no-cupti leaves it)\n");
     }
     bool has_preload = job->folder[0] != '\0' && job->plan.preload[0] != '\0';
-    int status =
-        ls_record_run(job->options.command, has_preload ? job->plan.preload : NULL,
-                      job->is_first && job->options.quiet == NULL && job->folder[0] != '\0');
+    int status = ls_record_run(
+        job->options.command, has_preload ? job->plan.preload : NULL,
+        job->is_first && job->options.quiet == NULL && job->folder[0] != '\0', begin_sync, job);
     if (status == -1) {
         int error = errno;
         fprintf(stderr, "lockstep record: %s cannot be run: %s\n", job->options.command[0],
