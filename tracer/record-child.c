@@ -36,13 +36,13 @@ typedef struct Child {
     int status;
 } Child;
 
-/* All but what cannot be blocked, what the fault of a process itself raises, and what stops and
- * continues by the terminal, which does that to each process of the group by itself. */
+/* All but what cannot be blocked, what the fault of a process itself raises, and what stops a
+ * process for its own use of the terminal, or continues it. */
 static void
 choose_signals(sigset_t *ret_set)
 {
     static const int others[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGABRT, SIGSYS,
-                                 SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGKILL, SIGSTOP};
+                                 SIGPIPE, SIGTTIN, SIGTTOU, SIGCONT, SIGKILL, SIGSTOP};
     sigfillset(ret_set);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         sigdelset(ret_set, others[i]);
@@ -183,6 +183,20 @@ has_ended(Child *child)
     return waitpid(child->pid, &child->status, WNOHANG) == child->pid;
 }
 
+/* The command has been told to stop: we do, too, if the kernel would have it so (in an orphaned
+ * group it stops nobody). Who lets us go on means the command. */
+static void
+stop_along(const Child *child)
+{
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGTSTP);
+    raise(SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    sigprocmask(SIG_BLOCK, &one, NULL);
+    kill(child->pid, SIGCONT);
+}
+
 int
 ls_record_run(char **command, const char *preload, bool keeps_errors, void (*started)(void *),
               void *user)
@@ -204,10 +218,13 @@ ls_record_run(char **command, const char *preload, bool keeps_errors, void (*sta
     while (!has_ended(&child)) {
         siginfo_t info;
         int number = sigwaitinfo(&child.watched, &info);
-        if (number <= 0 || number == SIGCHLD || info.si_code > 0 ||
-            has_reached_group(&child, number))
+        if (number <= 0 || number == SIGCHLD)
             continue;
-        kill(child.pid, number);
+        /* The kernel's own go to the whole group. */
+        if (info.si_code <= 0 && !has_reached_group(&child, number))
+            kill(child.pid, number);
+        if (number == SIGTSTP)
+            stop_along(&child);
     }
     end_witness(&child);
     return child.status;

@@ -152,11 +152,12 @@ holds_run(const char *folder)
 static LsStatus
 claim(const char *folder, const char *id, bool is_shared)
 {
-    char found[LS_AREA_NAME_MAX] = "";
+    char found[LS_AREA_NAME_MAX] = "", inside[LS_AREA_PATH_MAX + 64];
     bool is_new = mkdir(folder, is_shared ? 0777 : 0700) == 0;
     if (!is_new && errno != EEXIST)
         return LS_ERR_SYSTEM;
-    if (access(folder, W_OK | X_OK) != 0)
+    snprintf(inside, sizeof inside, "%s/", folder); /* of a file it says that it is none */
+    if (access(inside, W_OK | X_OK) != 0)
         return LS_ERR_SYSTEM;
     if (is_new)
         return write_job(folder, id, is_shared);

@@ -95,6 +95,154 @@ def signals():
             assert process.wait() == 0
 
 
+def states(group):
+    """command -> state, of the processes of a group"""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                _, name, state, _, pgrp = file.read().split()[:5]
+        except OSError:
+            continue
+        if int(pgrp) == group:
+            found.setdefault(name, set()).add(state)
+    return found
+
+
+def stopped_and_continued():
+    """By the terminal's signal, to the wrapper alone and to its group: the command stops, and goes on with it."""
+    for send in (os.kill, os.killpg):
+        with subprocess.Popen([RECORD, "-o", "T", "--quiet", "--", "sh", "-c", "echo on; read line; echo $line"],
+                              env=CLEAN, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              preexec_fn=os.setpgrp) as process:
+            assert process.stdout.readline() == "on\n"
+            send(process.pid, signal.SIGTSTP)
+            for _ in range(200):
+                if states(process.pid).get("(sh)") == {"T"} and "T" in states(process.pid).get("(lockstep-record)", ()):
+                    break
+                time.sleep(0.01)
+            else:
+                raise AssertionError((send, states(process.pid)))
+            send(process.pid, signal.SIGCONT)
+            process.stdin.write("done\n")
+            process.stdin.close()
+            assert process.stdout.read() == "done\n" and process.wait() == 0, send
+
+
+def one_in_another():
+    """The inner wrapper's run is the command's; the outer one has a run of its own, without ranks."""
+    done = record("-o", "O", "--", RECORD, "-o", "I", "--", "sh", "-c", "echo $LOCKSTEP_RUN; exit 3")
+    assert (done.stdout, done.returncode) == (os.path.abspath("I") + "\n", 3), done
+    assert done.stderr.count("\n") == 2 and len(traces("I")) == 1, done
+
+
+def arguments_that_are_no_text():
+    odd = b"a\xff\xfe\tb"
+    done = subprocess.run([RECORD, b"-o", b"odd\xff", b"--quiet", b"--", b"printf", b"%s", odd], env=CLEAN, check=False,
+                          capture_output=True, timeout=60)
+    assert (done.stdout, done.stderr, done.returncode) == (odd, b"", 0), done
+    with open(b"odd\xff/run.json", encoding="utf-8") as file:
+        assert json.load(file)["command"][-2] == "%s"
+    assert subprocess.run([LOCKSTEP, "report", b"odd\xff"], capture_output=True, check=False).returncode == 0
+
+
+def folders_that_cannot_be():
+    """One sentence, and the command runs as it would."""
+    open("file", "w", encoding="utf-8").close()
+    for folder, why in (("file", "Not a directory"), ("no/where", "No such file"), ("x" * 300, "too long"),
+                        ("/".join(["y" * 200] * 8), "")):
+        done = record("-o", folder, "--", "sh", "-c", "echo out; exit 5")
+        assert (done.stdout, done.returncode) == ("out\n", 5), done
+        assert done.stderr.startswith("lockstep") and done.stderr.count("\n") == 1 and why in done.stderr, done
+
+
+def two_at_once():
+    """Without a launcher two jobs of one name are two runs."""
+    both = [subprocess.Popen([RECORD, "-o", "B", "--quiet", "--", "true"], env=CLEAN) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    assert len(traces("B")) == 1 and len(traces("B.2")) == 1, os.listdir()
+
+
+FILL = """
+import ctypes, os, sys, threading
+marks = ctypes.CDLL(sys.argv[1])
+def mark(n):
+    for i in range(n):
+        marks.lockstep_instant(b"made")
+mark(100)
+try:
+    with open(sys.argv[2] + "/other", "wb") as out:
+        out.write(bytes(64 << 20))
+except OSError:
+    pass
+threads = [threading.Thread(target=mark, args=(500,)) for _ in range(40)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+for i in range(2000):
+    marks.lockstep_instant(b"name %d of many" % i)
+print(os.path.exists(sys.argv[2] + "/other"))
+"""
+
+
+def memory_filled_by_another():
+    """What another program leaves of /dev/shm after the start: nobody dies of it, everything is counted."""
+    os.mkdir("shm")
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8M", "none", "shm"],
+                                           capture_output=True, check=False).returncode != 0:
+        return
+    try:
+        done = record("-o", "M", "--as-rank", "0", "--", "python3", "-c", FILL, CAPTURE, os.path.abspath("shm"),
+                      env={"LOCKSTEP_SHM_DIR": os.path.abspath("shm")})
+    finally:
+        subprocess.run(["umount", "-l", "shm"], check=False)
+    assert (done.stdout, done.returncode) == ("True\n", 0), done
+    _, events, lost, _ = SUM.match(done.stderr).groups()
+    lost = 0 if lost == "none" else int(lost.replace(",", ""))
+    assert int(events.replace(",", "")) + lost == 100 + 40 * 500 + 2000, done.stderr
+
+
+MANY = """
+import os, sys
+for i in range(1000):
+    if os.fork() == 0:
+        if i % 100 == 0:
+            os.execl(sys.executable, sys.executable, "-c", "import ctypes, sys; marks = ctypes.CDLL(sys.argv[1])\\n"
+                     "for n in range(10): marks.lockstep_instant(b'made')", sys.argv[1])
+        os._exit(i % 7)
+    if i % 20 == 19:
+        for _ in range(20):
+            os.wait()
+"""
+
+
+def a_thousand_processes():
+    """As `make -j` does: most record nothing and leave nothing."""
+    done = record("-o", "P", "--", "python3", "-c", MANY, CAPTURE)
+    assert done.returncode == 0 and done.stdout == "", done
+    assert SUM.match(done.stderr).groups()[1:3] == ("100", "none"), done.stderr
+    assert len(traces("P")) == 10, os.listdir("P")
+
+
+AGAIN = """
+import ctypes, os, sys
+marks = ctypes.CDLL(sys.argv[1])
+for number in range(7):
+    marks.lockstep_instant(b"made")
+if len(sys.argv) > 2:
+    os.execve(sys.executable, [sys.executable, "-c", sys.argv[2], sys.argv[1]], {})
+print("LOCKSTEP_RUN" in os.environ)
+"""
+
+
+def another_image_without_environment():
+    """What the first image recorded is kept; the second is not recorded and not disturbed."""
+    done = record("-o", "Z", "--as-rank", "0", "--", "python3", "-c", AGAIN, CAPTURE, AGAIN)
+    assert (done.stdout, done.returncode) == ("False\n", 0), done
+    assert SUM.match(done.stderr).groups()[1:3] == ("7", "none"), done.stderr
+
+
 def closed_output():
     """A reader sees that the command has closed its output, not when it ends."""
     with subprocess.Popen([RECORD, "-o", "C", "--quiet", "--", "sh", "-c", "exec >&-; read line"], env=CLEAN,
@@ -352,7 +500,9 @@ def usage():
     assert "--flight-recorder" in record("--help").stdout
 
 
-CASES = [nothing_of_cuda, statuses, signals, closed_output, killed_wrapper_takes_command_along, launchers, expansion,
+CASES = [nothing_of_cuda, statuses, signals, stopped_and_continued, one_in_another, arguments_that_are_no_text,
+         folders_that_cannot_be, two_at_once, memory_filled_by_another, a_thousand_processes,
+         another_image_without_environment, closed_output, killed_wrapper_takes_command_along, launchers, expansion,
          joining, library_that_does_not_load, environment, horovod_timeline, folder_that_cannot_be, containers,
          flight_trigger, flight_dump, pack, windows, ranks_that_the_command_starts, cleared_environment, usage]
 

@@ -2,7 +2,8 @@
  *
  * A victim that counts is killed at a random moment, or `lockstep record` above it is: whatever its
  * trace holds then must be the numbers from 0 on, in order, each whole and once, and what is
- * missing between two must be told as lost. 30 kills; 1,000 in the long form (LOCKSTEP_LONG).
+ * missing between two must be told as lost. 30 kills under the wrapper; 1,000 in the long form
+ * (LOCKSTEP_LONG). 1,000 kills of a victim without one, whose rings this process then drains.
  */
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -92,6 +93,36 @@ kill_at_random(GPid wrapper, bool kills_wrapper)
     g_assert_true(has_ended(victim, start_ticks));
 }
 
+static bool
+is_empty(const char *path)
+{
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    return g_dir_read_name(dir) == NULL;
+}
+
+/* Without a wrapper; killed while it starts, or within some milliseconds of its first record. */
+static void
+kill_alone(const Place *place, bool while_it_starts)
+{
+    const char *argv[] = {g_getenv("LOCKSTEP_VICTIM"), "count", NULL};
+    g_auto(GStrv) vector = g_strdupv((char **)(uintptr_t)argv);
+    g_auto(GStrv) environment = g_get_environ();
+    g_autoptr(GError) error = NULL;
+    GPid pid;
+    int status;
+    environment = g_environ_setenv(environment, "LOCKSTEP_RUN", place->folder, TRUE);
+    environment = g_environ_setenv(environment, "LOCKSTEP_KEEP_FREE", "64K", TRUE);
+    environment = g_environ_setenv(environment, "LOCKSTEP_DRAIN_MS", "1", TRUE);
+    g_spawn_async(NULL, vector, environment, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, &error);
+    g_assert_no_error(error);
+    for (int i = 0; i < 1000 && !while_it_starts && is_empty(place->shm); i++)
+        g_usleep(500);
+    g_usleep((gulong)g_random_int_range(0, 10000));
+    g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    g_assert_cmpint(WTERMSIG(status), ==, SIGKILL);
+}
+
 /* How many numbers are there; a wrong one fails the test. */
 static uint64_t
 check_file(const char *path)
@@ -131,6 +162,35 @@ check_no_rings(const Place *place)
 }
 
 static void
+test_kills_alone(void)
+{
+    enum { KILLS = 1000 };
+    Place place = {g_dir_make_tmp("lockstep-kills-XXXXXX", NULL),
+                   g_dir_make_tmp("lockstep-shm-XXXXXX", NULL)};
+    uint64_t numbers = 0, with_records = 0;
+    g_setenv("LOCKSTEP_SHM_DIR", place.shm, TRUE);
+    for (int i = 0; i < KILLS; i++) {
+        kill_alone(&place, i % 5 == 0);
+        g_assert_cmpint(ls_recover_folder(place.folder, NULL), ==, LS_OK);
+        g_autoptr(GPtrArray) paths = lks_list(place.folder);
+        uint64_t before = numbers;
+        for (guint k = 0; k < paths->len; k++)
+            numbers += check_file(paths->pdata[k]);
+        with_records += numbers > before;
+        empty(place.folder);
+        empty(place.shm); /* killed before they had a header */
+    }
+    g_assert_cmpuint(with_records, >, KILLS / 2);
+    g_test_message("%" G_GUINT64_FORMAT " of %d with records, %" G_GUINT64_FORMAT
+                   " numbers, in order",
+                   with_records, KILLS, numbers);
+    g_rmdir(place.folder);
+    g_rmdir(place.shm);
+    g_free(place.folder);
+    g_free(place.shm);
+}
+
+static void
 test_kills(void)
 {
     int n_kills = g_getenv("LOCKSTEP_LONG") != NULL ? 1000 : 30;
@@ -162,5 +222,6 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/inject/record/killed-at-random-moments", test_kills);
+    g_test_add_func("/inject/rings/1000-kills-at-random-moments", test_kills_alone);
     return g_test_run();
 }
