@@ -76,6 +76,10 @@ ls_graph_need(LsGraph *graph, const char *name, const char *needed, char error[E
                  node == NULL ? name : needed);
         return error;
     }
+    if (strcmp(name, needed) == 0) {
+        snprintf(error, ERROR_BYTES, "tensor '%.150s' cannot need itself", name);
+        return error;
+    }
     void *needs = node->needs;
     if (!grow(&needs, node->n_needs, &node->capacity, sizeof *node->needs))
         return "out of memory";

@@ -167,17 +167,23 @@ divide(LsLedger *ledger)
     ledger->mean_ns[LS_LEDGER_REST] = rest_ns;
 }
 
+/* A number counts within a life. */
 static int
-compare_number(const void *a, const void *b)
+compare_number(const void *a, const void *b, void *user)
 {
     const LsStep *x = *(const LsStep *const *)a, *y = *(const LsStep *const *)b;
+    const LsRank *ranks = user;
+    int32_t life_x = ranks[x->rank].incarnation, life_y = ranks[y->rank].incarnation;
 
+    if (life_x != life_y)
+        return life_x < life_y ? -1 : 1;
     return (x->number > y->number) - (x->number < y->number);
 }
 
 /* max - mean of the step time over ranks: the mean of it over steps, and the largest. */
 static void
-set_imbalance(LsLedger *ledger, const Choice *choice, const LsStep *steps, size_t n_steps)
+set_imbalance(LsLedger *ledger, const Choice *choice, const LsStep *steps, size_t n_steps,
+              const LsRank *ranks)
 {
     g_autoptr(GPtrArray) rows = g_ptr_array_new();
     int64_t total_ns = 0, numbers = 0;
@@ -186,7 +192,7 @@ set_imbalance(LsLedger *ledger, const Choice *choice, const LsStep *steps, size_
     for (size_t i = 0; i < n_steps; i++)
         if (is_chosen(choice, &steps[i]))
             g_ptr_array_add(rows, (void *)(uintptr_t)&steps[i]);
-    g_ptr_array_sort(rows, compare_number);
+    g_ptr_array_sort_with_data(rows, compare_number, (void *)(uintptr_t)ranks);
     while (first < rows->len) {
         const LsStep *step = rows->pdata[first];
         int64_t sum_ns = 0, max_ns = 0, n = 0;
@@ -194,7 +200,8 @@ set_imbalance(LsLedger *ledger, const Choice *choice, const LsStep *steps, size_
         for (; first + (size_t)n < rows->len; n++) {
             const LsStep *row = rows->pdata[first + (size_t)n];
 
-            if (row->number != step->number)
+            if (row->number != step->number ||
+                ranks[row->rank].incarnation != ranks[step->rank].incarnation)
                 break;
             sum_ns += row->end_ns - row->start_ns;
             max_ns = MAX(max_ns, row->end_ns - row->start_ns);
@@ -211,7 +218,7 @@ set_imbalance(LsLedger *ledger, const Choice *choice, const LsStep *steps, size_
 static void
 add_ranks(LsLedger *ledger, const LsAnalysisInput *input, const Choice *choice)
 {
-    size_t n_steps, first = 0;
+    size_t n_steps, n_ranks, first = 0;
     const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
 
     while (first < n_steps) {
@@ -228,7 +235,7 @@ add_ranks(LsLedger *ledger, const LsAnalysisInput *input, const Choice *choice)
         first = next;
     }
     divide(ledger);
-    set_imbalance(ledger, choice, steps, n_steps);
+    set_imbalance(ledger, choice, steps, n_steps, ls_trace_get_ranks(input->trace, &n_ranks));
 }
 
 LsLedger

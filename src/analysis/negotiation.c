@@ -26,16 +26,26 @@ struct LsNegotiations {
  * default cycle time the last one is not known. */
 #define TICK_DOUBT_NS 1000000
 
+typedef struct Order {
+    const LsUse *uses;
+    const LsRank *ranks;
+} Order;
+
+/* Counts of one life have nothing to do with those of another. */
 static int
 compare_use(const void *a, const void *b, void *user)
 {
-    const LsUse *x = &((const LsUse *)user)[*(const uint32_t *)a];
-    const LsUse *y = &((const LsUse *)user)[*(const uint32_t *)b];
+    const Order *order = user;
+    const LsUse *x = &order->uses[*(const uint32_t *)a];
+    const LsUse *y = &order->uses[*(const uint32_t *)b];
+    int32_t life_x = order->ranks[x->rank].incarnation, life_y = order->ranks[y->rank].incarnation;
 
     if (x->tensor != y->tensor)
         return x->tensor < y->tensor ? -1 : 1;
     if (x->occurrence != y->occurrence)
         return x->occurrence < y->occurrence ? -1 : 1;
+    if (life_x != life_y)
+        return life_x < life_y ? -1 : 1;
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
@@ -92,6 +102,13 @@ measure(const LsNegotiations *negotiations, LsOccurrence *occurrence, const LsUs
         find_last(occurrence, uses, ranks);
 }
 
+static bool
+are_together(const LsUse *a, const LsUse *b, const LsRank *ranks)
+{
+    return a->tensor == b->tensor && a->occurrence == b->occurrence &&
+           ranks[a->rank].incarnation == ranks[b->rank].incarnation;
+}
+
 static void
 group_uses(LsNegotiations *negotiations, const LsUse *uses, size_t n_uses, const LsRank *ranks)
 {
@@ -102,8 +119,7 @@ group_uses(LsNegotiations *negotiations, const LsUse *uses, size_t n_uses, const
     for (size_t i = 0; i < n_uses; i++)
         negotiations->order[i] = (uint32_t)i;
     if (n_uses > 0)
-        qsort_r(negotiations->order, n_uses, sizeof(uint32_t), compare_use,
-                (void *)(uintptr_t)uses);
+        qsort_r(negotiations->order, n_uses, sizeof(uint32_t), compare_use, &(Order){uses, ranks});
     while (first < n_uses) {
         const LsUse *use = &uses[negotiations->order[first]];
         LsOccurrence occurrence = {.tensor = use->tensor,
@@ -112,8 +128,7 @@ group_uses(LsNegotiations *negotiations, const LsUse *uses, size_t n_uses, const
                                    .n = 1};
 
         while (first + occurrence.n < n_uses &&
-               uses[negotiations->order[first + occurrence.n]].tensor == use->tensor &&
-               uses[negotiations->order[first + occurrence.n]].occurrence == use->occurrence)
+               are_together(use, &uses[negotiations->order[first + occurrence.n]], ranks))
             occurrence.n++;
         measure(negotiations, &occurrence, uses, ranks);
         g_array_append_val(occurrences, occurrence);

@@ -9,7 +9,7 @@ typedef struct LsNegotiation {
     int64_t gate_ns, slowest_rank_ns, behind_ns, sleep_ns, protocol_ns;
 } LsNegotiation;
 
-/* The same tensor's uses on all ranks, in no order: one (tensor, occurrence). */
+/* The same tensor's uses on all ranks, in no order: one (tensor, occurrence) of one life. */
 typedef struct LsOccurrence {
     uint32_t tensor, occurrence;
     const uint32_t *uses; /* rows of uses */

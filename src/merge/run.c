@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * merge/run.c: from paths to a trace: list, load, tell ranks, align clocks, join Horovod's ranks,
- * tell lives, match collectives, freeze. Each step is a file of this folder; here is their order.
+ * part runs, tell lives, match collectives, freeze. Each step is a file of this folder; here is
+ * their order.
  */
 #include "merge/run.h"
 
@@ -15,6 +16,7 @@
 #include "merge/match.h"
 #include "merge/observers.h"
 #include "merge/rules.h"
+#include "merge/runs.h"
 
 #define UNKNOWN_LISTED_MAX 16 /* files of no known format with a finding each */
 
@@ -222,6 +224,7 @@ make_trace(Run *run, const char *const *paths, size_t n_paths, LsProgress *progr
     align(run);
     ls_observers_end(g_steal_pointer(&run->observers), run->builder);
     ls_horovod_join(run->processes);
+    ls_runs_part(run->processes, run->builder);
     ls_identity_find_lives(run->processes);
     ls_identity_check_world(run->processes, run->builder);
     if (ls_progress_is_cancelled(progress, error))

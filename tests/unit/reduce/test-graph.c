@@ -152,6 +152,9 @@ test_faults_are_told(void)
     g_assert_cmpint(lockstep_graph_needs(graph, "a", "z"), ==, LOCKSTEP_ERR_ARGUMENT);
     g_assert_cmpstr(lockstep_last_error(), ==,
                     "lockstep_graph_needs: tensor 'z' is not in the graph");
+    g_assert_cmpint(lockstep_graph_needs(graph, "a", "a"), ==, LOCKSTEP_ERR_ARGUMENT);
+    g_assert_cmpstr(lockstep_last_error(), ==,
+                    "lockstep_graph_needs: tensor 'a' cannot need itself");
     g_assert_cmpint(lockstep_graph_group(graph, lists, 2), ==, LOCKSTEP_ERR_ARGUMENT);
     g_assert_cmpstr(lockstep_last_error(), ==,
                     "lockstep_graph_group: tensor 'c' is in two groups, or twice in one");

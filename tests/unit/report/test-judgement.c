@@ -191,6 +191,39 @@ test_nothing_recorded(void)
     assert_says(said.lines[3], "record communication too");
 }
 
+/* A tensor's first use in a rank's second life is no late one of the first. */
+static void
+test_lives_apart(void)
+{
+    LsProcess *processes[4];
+
+    for (int i = 0; i < 4; i++) {
+        int rank = i / 2, life = i % 2;
+        int64_t begin_ns = life * 1000 * MS;
+
+        processes[i] = sample_process(rank, 2, "gpu01");
+        processes[i]->rank.incarnation = life;
+        for (int step = 0; step < 3; step++) {
+            int64_t start_ns = begin_ns + step * 10 * MS;
+            uint32_t call = sample_call(processes[i], step + 100 * life, 8, start_ns + 3 * MS,
+                                        start_ns + 4 * MS);
+
+            sample_use(processes[i], "gradient", (uint32_t)step, call, start_ns + (1 + rank) * MS,
+                       start_ns + 3 * MS);
+        }
+    }
+    g_autoptr(LsTrace) trace = sample_freeze(processes, 4, 2);
+    g_autoptr(LsActivity) activity = ls_activity_new(trace);
+    LsAnalysisInput input = {trace, activity, NULL, INT64_MIN, INT64_MAX};
+    g_autoptr(LsTable) tensors = ls_analysis_find("tensors")->run(&input);
+    size_t spread = (size_t)ls_table_find_column(tensors, "spread_ns");
+    size_t count = (size_t)ls_table_find_column(tensors, "count");
+
+    g_assert_cmpuint(ls_table_get_rows(tensors), ==, 1);
+    g_assert_cmpint(ls_table_get_int(tensors, 0, count), ==, 6);
+    g_assert_cmpint(ls_table_get_int(tensors, 0, spread), ==, MS);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -200,5 +233,6 @@ main(int argc, char **argv)
     g_test_add_func("/report/judgement/a-hole-clears-nobody", test_nobody_is_cleared);
     g_test_add_func("/report/judgement/buffers-of-steps-stand-apart", test_buffers_of_steps);
     g_test_add_func("/report/judgement/no-communication-is-not-hidden", test_nothing_recorded);
+    g_test_add_func("/report/judgement/lives-are-negotiated-apart", test_lives_apart);
     return g_test_run();
 }
