@@ -167,16 +167,16 @@ divide(LsLedger *ledger)
     ledger->mean_ns[LS_LEDGER_REST] = rest_ns;
 }
 
-/* A number counts within a life. */
+/* A number counts within a run. */
 static int
 compare_number(const void *a, const void *b, void *user)
 {
     const LsStep *x = *(const LsStep *const *)a, *y = *(const LsStep *const *)b;
     const LsRank *ranks = user;
-    int32_t life_x = ranks[x->rank].incarnation, life_y = ranks[y->rank].incarnation;
+    uint32_t run_x = ranks[x->rank].run, run_y = ranks[y->rank].run;
 
-    if (life_x != life_y)
-        return life_x < life_y ? -1 : 1;
+    if (run_x != run_y)
+        return run_x < run_y ? -1 : 1;
     return (x->number > y->number) - (x->number < y->number);
 }
 
@@ -200,8 +200,7 @@ set_imbalance(LsLedger *ledger, const Choice *choice, const LsStep *steps, size_
         for (; first + (size_t)n < rows->len; n++) {
             const LsStep *row = rows->pdata[first + (size_t)n];
 
-            if (row->number != step->number ||
-                ranks[row->rank].incarnation != ranks[step->rank].incarnation)
+            if (row->number != step->number || ranks[row->rank].run != ranks[step->rank].run)
                 break;
             sum_ns += row->end_ns - row->start_ns;
             max_ns = MAX(max_ns, row->end_ns - row->start_ns);

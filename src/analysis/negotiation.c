@@ -31,21 +31,23 @@ typedef struct Order {
     const LsRank *ranks;
 } Order;
 
-/* Counts of one life have nothing to do with those of another. */
+/* Counts of one run, or one life, have nothing to do with those of another. */
 static int
 compare_use(const void *a, const void *b, void *user)
 {
     const Order *order = user;
     const LsUse *x = &order->uses[*(const uint32_t *)a];
     const LsUse *y = &order->uses[*(const uint32_t *)b];
-    int32_t life_x = order->ranks[x->rank].incarnation, life_y = order->ranks[y->rank].incarnation;
+    const LsRank *rank_x = &order->ranks[x->rank], *rank_y = &order->ranks[y->rank];
 
     if (x->tensor != y->tensor)
         return x->tensor < y->tensor ? -1 : 1;
     if (x->occurrence != y->occurrence)
         return x->occurrence < y->occurrence ? -1 : 1;
-    if (life_x != life_y)
-        return life_x < life_y ? -1 : 1;
+    if (rank_x->run != rank_y->run)
+        return rank_x->run < rank_y->run ? -1 : 1;
+    if (rank_x->incarnation != rank_y->incarnation)
+        return rank_x->incarnation < rank_y->incarnation ? -1 : 1;
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
@@ -106,7 +108,36 @@ static bool
 are_together(const LsUse *a, const LsUse *b, const LsRank *ranks)
 {
     return a->tensor == b->tensor && a->occurrence == b->occurrence &&
-           ranks[a->rank].incarnation == ranks[b->rank].incarnation;
+           ranks[a->rank].run == ranks[b->rank].run;
+}
+
+/* Where the ranks restarted, a rank comes once a life; else lives that differ are those of one job,
+ * in which not every rank had left a file before. */
+static bool
+has_rank_twice(const LsUse *uses, const uint32_t *rows, size_t n, const LsRank *ranks)
+{
+    for (size_t i = 1; i < n; i++)
+        if (ranks[uses[rows[i]].rank].incarnation != ranks[uses[rows[0]].rank].incarnation)
+            for (size_t k = 0; k < i; k++)
+                if (ranks[uses[rows[k]].rank].rank == ranks[uses[rows[i]].rank].rank)
+                    return true;
+    return false;
+}
+
+/* Of the rows from `rows` on, how many are one negotiation. */
+static size_t
+count_together(const LsUse *uses, const uint32_t *rows, size_t left, const LsRank *ranks)
+{
+    size_t n = 1, life = 1;
+
+    while (n < left && are_together(&uses[rows[0]], &uses[rows[n]], ranks))
+        n++;
+    if (!has_rank_twice(uses, rows, n, ranks))
+        return n;
+    while (life < n &&
+           ranks[uses[rows[life]].rank].incarnation == ranks[uses[rows[0]].rank].incarnation)
+        life++;
+    return life;
 }
 
 static void
@@ -122,14 +153,12 @@ group_uses(LsNegotiations *negotiations, const LsUse *uses, size_t n_uses, const
         qsort_r(negotiations->order, n_uses, sizeof(uint32_t), compare_use, &(Order){uses, ranks});
     while (first < n_uses) {
         const LsUse *use = &uses[negotiations->order[first]];
-        LsOccurrence occurrence = {.tensor = use->tensor,
-                                   .occurrence = use->occurrence,
-                                   .uses = &negotiations->order[first],
-                                   .n = 1};
+        LsOccurrence occurrence = {
+            .tensor = use->tensor,
+            .occurrence = use->occurrence,
+            .uses = &negotiations->order[first],
+            .n = count_together(uses, &negotiations->order[first], n_uses - first, ranks)};
 
-        while (first + occurrence.n < n_uses &&
-               are_together(use, &uses[negotiations->order[first + occurrence.n]], ranks))
-            occurrence.n++;
         measure(negotiations, &occurrence, uses, ranks);
         g_array_append_val(occurrences, occurrence);
         first += occurrence.n;

@@ -73,6 +73,8 @@ compare_numbered(const void *a, const void *b, void *user)
     const LsCall *call_x = &match->calls[x->call], *call_y = &match->calls[y->call];
     const LsRank *rank_x = &match->ranks[x->rank], *rank_y = &match->ranks[y->rank];
 
+    if (rank_x->run != rank_y->run)
+        return rank_x->run < rank_y->run ? -1 : 1;
     if (call_x->communicator != call_y->communicator)
         return call_x->communicator < call_y->communicator ? -1 : 1;
     if (call_x->sequence != call_y->sequence)
@@ -193,7 +195,8 @@ match_numbered(Match *match, Item *items, size_t n)
         const LsCall *a = &match->calls[items[first].call];
         const LsCall *b = i < n ? &match->calls[items[i].call] : NULL;
 
-        if (b != NULL && a->communicator == b->communicator && a->sequence == b->sequence)
+        if (b != NULL && a->communicator == b->communicator && a->sequence == b->sequence &&
+            match->ranks[items[i].rank].run == match->ranks[items[first].rank].run)
             continue;
         add_numbered(match, items + first, i - first);
         first = i;
@@ -219,6 +222,7 @@ fits(const Match *match, const Item *items, size_t n, const Item *item)
 
         if (items[i].rank == item->rank || items[i].what != item->what ||
             match->ranks[items[i].rank].rank == match->ranks[item->rank].rank ||
+            match->ranks[items[i].rank].run != match->ranks[item->rank].run ||
             match->ranks[items[i].rank].clock_method == LS_CLOCK_NONE ||
             match->ranks[item->rank].clock_method == LS_CLOCK_NONE)
             return false;

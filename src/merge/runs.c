@@ -128,32 +128,9 @@ add_finding(LsBuilder *builder, const GPtrArray *runs)
         g_string_append(text, i == 0 ? "" : i + 1 < runs->len ? ", " : " and ");
         append_run(text, runs->pdata[i]);
     }
-    g_string_append(text,
-                    ". Each is shown as a life of its own, and nothing is compared between them; "
-                    "name the files of one run to measure it.");
+    g_string_append(text, ". All are shown, and nothing is compared between two of them; "
+                          "name the files of one run to measure it.");
     ls_builder_add_finding(builder, LS_WARNING, NULL, -1, -1, text->str);
-}
-
-/* Lives of a run follow those of the runs before it. */
-static void
-shift_lives(const LsRunFiles *run, int32_t base)
-{
-    for (guint i = 0; i < run->processes->len; i++) {
-        LsRank *rank = &((LsProcess *)run->processes->pdata[i])->rank;
-
-        if (rank->incarnation < base)
-            rank->incarnation += base;
-    }
-}
-
-static int32_t
-get_last_life(const LsRunFiles *run)
-{
-    int32_t last = 0;
-
-    for (guint i = 0; i < run->processes->len; i++)
-        last = MAX(last, ((const LsProcess *)run->processes->pdata[i])->rank.incarnation);
-    return last;
 }
 
 void
@@ -161,13 +138,13 @@ ls_runs_part(const GPtrArray *processes, LsBuilder *builder)
 {
     g_autoptr(GPtrArray) runs = find_runs(processes);
     bool restarts = true;
-    int32_t base = 0;
 
-    for (guint i = 1; i < runs->len; i++)
-        restarts = restarts && is_restart_of(runs->pdata[i], runs->pdata[i - 1]);
     for (guint i = 0; i < runs->len; i++) {
-        shift_lives(runs->pdata[i], base);
-        base = MIN(get_last_life(runs->pdata[i]) + 1, LS_RANK_MAX);
+        const LsRunFiles *run = runs->pdata[i];
+
+        for (guint k = 0; k < run->processes->len; k++)
+            ((LsProcess *)run->processes->pdata[k])->rank.run = i;
+        restarts = restarts && (i == 0 || is_restart_of(run, runs->pdata[i - 1]));
     }
     if (!restarts)
         add_finding(builder, runs);

@@ -33,6 +33,7 @@ typedef enum LsClockMethod {
 typedef struct LsRank {
     int32_t rank;        /* -1: unknown */
     int32_t incarnation;
+    uint32_t run;        /* files of several runs: which, from 0 in the order in which they began */
     int32_t world;       /* ranks of the job as this one knows it; -1 unknown */
     int32_t local_rank;  /* -1 unknown */
     int64_t pid;

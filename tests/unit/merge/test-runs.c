@@ -9,8 +9,8 @@
 
 typedef struct File {
     int rank, incarnation;
-    const char *run; /* NULL: the file does not say */
-    int expected;    /* life as it is shown */
+    const char *run;   /* NULL: the file does not say */
+    uint32_t expected; /* which run it is found to be of */
 } File;
 
 #define RANDOM_A "0123456789abcdef0123456789abcdef"
@@ -26,7 +26,7 @@ static const struct Case {
     {"two runs without a rank in common",
      {"These are files of 2 runs: run 7 (rank 0: 0.lks; rank 2: 1.lks) and run 8 (rank 1: 2.lks; "
       "rank 3: 3.lks)",
-      "nothing is compared"},
+      "nothing is compared between two of them"},
      {{0, 0, "7", 0}, {2, 0, "7", 0}, {1, 0, "8", 1}, {3, 0, "8", 1}},
      4},
     {"three runs of a rank each",
@@ -89,8 +89,7 @@ check(const struct Case *item)
     for (size_t i = 0; item->says[i] != NULL; i++)
         g_assert_nonnull(strstr(findings[0].text, item->says[i]));
     for (size_t i = 0; i < item->n; i++)
-        g_assert_cmpint(((LsProcess *)list->pdata[i])->rank.incarnation, ==,
-                        item->files[i].expected);
+        g_assert_cmpuint(((LsProcess *)list->pdata[i])->rank.run, ==, item->files[i].expected);
 }
 
 static void
