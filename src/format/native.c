@@ -8,7 +8,7 @@
 #include "format/native.h"
 
 #include "base/error.h"
-#include "format/crc32c.h"
+#include "capture/crc32c.h"
 #include "format/native-private.h"
 
 #include <string.h>

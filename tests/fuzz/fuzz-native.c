@@ -4,9 +4,9 @@
  * like chunks are made right, so that changed payloads reach the decoder too. Checks: it loads, or
  * says in a sentence why not; the trace that comes of it holds together.
  */
+#include "capture/crc32c.h"
 #include "capture/format.h"
 #include "check-trace.h"
-#include "format/crc32c.h"
 #include "format/native.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
