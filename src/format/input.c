@@ -169,7 +169,8 @@ input_new(int fd, int64_t bytes)
     LsInput *input = g_new0(LsInput, 1);
     input->fd = fd;
     input->file_bytes = bytes;
-    input->capacity = (size_t)CLAMP(bytes, 4096, WINDOW); /* of a small file no more than it needs */
+    input->capacity =
+        (size_t)CLAMP(bytes, 4096, WINDOW); /* of a small file no more than it needs */
     input->window = g_malloc(input->capacity);
     return input;
 }
@@ -263,8 +264,9 @@ ls_input_get_offset(const LsInput *input)
 double
 ls_input_get_fraction(const LsInput *input)
 {
-    return input->file_bytes > 0 ? MIN(1.0, (double)input->file_at / (double)input->file_bytes)
-                                 : 1.0;
+    bool packed = input->gzip || input->zstd;
+    int64_t at = packed ? input->file_at : input->offset;
+    return input->file_bytes > 0 ? MIN(1.0, (double)at / (double)input->file_bytes) : 1.0;
 }
 
 const char *

@@ -133,6 +133,7 @@ LsProcess *
 ls_native_finish(Native *native)
 {
     LsProcess *process = native->process;
+    process->part_read = 0;
     ls_native_flush_deferred(native);
     ls_native_flush_open(native);
     ls_native_settle_names(native);

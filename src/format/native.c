@@ -115,6 +115,7 @@ static void
 take_chunk(Reader *reader, const LsChunkHeader *header, const uint8_t *payload, int64_t offset)
 {
     Native *native = reader->current = find_native(reader, header);
+    native->process->part_read = ls_input_get_fraction(reader->input);
     settle_homeless(reader);
     if (!g_hash_table_insert(native->chunks, GUINT_TO_POINTER(header->sequence),
                              GUINT_TO_POINTER(header->crc32c)))

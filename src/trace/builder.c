@@ -97,11 +97,12 @@ move_track(const Move *move, const uint32_t *names, LsTrackBuilder *track)
 {
     uint32_t first = first_row(move, track->kind);
     track->rank = move->rank;
+    track->process = NULL;
     track->name = names[track->name];
     track->category = names[track->category];
     for (size_t i = 0; first > 0 && i < track->n; i++)
-        if (track->ref[i] != LS_NONE)
-            track->ref[i] += first;
+        if (track->spans.ref[i] != LS_NONE)
+            track->spans.ref[i] += first;
 }
 
 /* An empty table takes the other's place: a big file's rows are not copied. */

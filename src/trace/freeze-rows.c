@@ -135,7 +135,7 @@ move_span_refs(LsTrackBuilder *track, const uint32_t *went, size_t n)
 {
     size_t bad = 0;
     for (size_t i = 0; i < track->n; i++)
-        bad += !move_index(&track->ref[i], went, n);
+        bad += !move_index(&track->spans.ref[i], went, n);
     return bad;
 }
 

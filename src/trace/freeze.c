@@ -108,6 +108,31 @@ report_dropped(LsBuilder *builder, const LsTrackBuilder *track, size_t dropped)
     ls_builder_add_finding(builder, LS_WARNING, rank->source, -1, rank->rank, text);
 }
 
+static size_t
+count_spans(const LsBuilder *builder)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < builder->tracks->len; i++)
+        n += ((const LsTrackBuilder *)g_ptr_array_index(builder->tracks, i))->n;
+    return n;
+}
+
+/* Lanes and classes of one track, into the trace's columns from `to` on. */
+static void
+freeze_spans(LsBuilder *builder, LsTrackBuilder *from, Memo *memo, LsColumns *to, LsTrack *track)
+{
+    LsSpans *lanes;
+    size_t dropped = ls_lanes_build(from, to, &lanes, &track->n_lanes);
+    if (dropped > 0)
+        report_dropped(builder, from, dropped);
+    ls_columns_clear(&from->spans);
+    if (lanes == NULL)
+        return;
+    track->lanes = lanes;
+    g_ptr_array_add(builder->trace->blocks, lanes);
+    classify(builder, memo, from, to->name, to->klass, from->n);
+}
+
 static void
 freeze_tracks(LsBuilder *builder)
 {
@@ -117,6 +142,7 @@ freeze_tracks(LsBuilder *builder)
     g_autofree uint32_t *marks = g_new0(uint32_t, n_names);
     g_autofree uint8_t *klass = g_new(uint8_t, n_names);
     Memo memo = {.mark = marks, .klass = klass};
+    LsColumns to = trace->spans = ls_columns_new(count_spans(builder));
     for (size_t i = 0; i < builder->tracks->len; i++) {
         LsTrackBuilder *from = g_ptr_array_index(builder->tracks, i);
         LsTrack track = {.kind = from->kind,
@@ -126,14 +152,9 @@ freeze_tracks(LsBuilder *builder)
                          .id = from->id};
         if (from->samples)
             freeze_samples(from, &track, trace->blocks);
-        uint8_t *classes;
-        size_t n;
-        size_t dropped = ls_lanes_build(from, &track, &classes, &n, trace->blocks);
-        if (dropped > 0)
-            report_dropped(builder, from, dropped);
-        if (n > 0)
-            classify(builder, &memo, from, track.lanes[0].name, classes, n);
-        if (n > 0 || track.n_samples > 0)
+        freeze_spans(builder, from, &memo, &to, &track);
+        to = ls_columns_from(&to, from->n);
+        if (track.n_lanes > 0 || track.n_samples > 0)
             g_array_append_val(trace->tracks, track);
     }
 }

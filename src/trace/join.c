@@ -77,8 +77,9 @@ join_track(const Join *join, LsProcess *into, const LsTrackBuilder *from, const 
     if (from->samples != NULL && track->samples != NULL)
         append(track->samples, from->samples);
     for (size_t i = 0; i < from->n; i++)
-        ls_track_builder_add(track, from->start_ns[i], from->end_ns[i], from->span_name[i],
-                             from->ref[i] == LS_NONE ? LS_NONE : from->ref[i] + first);
+        ls_track_builder_add(track, from->spans.start_ns[i], from->spans.end_ns[i],
+                             from->spans.name[i],
+                             from->spans.ref[i] == LS_NONE ? LS_NONE : from->spans.ref[i] + first);
 }
 
 static void

@@ -14,7 +14,28 @@
 
 #include <string.h>
 
-#define SCAN 256
+#define SCAN  256
+#define MOVES 4
+
+typedef struct Span {
+    int64_t start_ns, end_ns;
+    uint32_t name, ref;
+} Span;
+
+static inline Span
+get_span(const LsColumns *columns, size_t i)
+{
+    return (Span){columns->start_ns[i], columns->end_ns[i], columns->name[i], columns->ref[i]};
+}
+
+static inline void
+put_span(LsColumns *columns, size_t i, Span span)
+{
+    columns->start_ns[i] = span.start_ns;
+    columns->end_ns[i] = span.end_ns;
+    columns->name[i] = span.name;
+    columns->ref[i] = span.ref;
+}
 
 static bool
 is_possible(int64_t start_ns, int64_t end_ns)
@@ -26,20 +47,39 @@ is_possible(int64_t start_ns, int64_t end_ns)
 static size_t
 drop_impossible(LsTrackBuilder *spans)
 {
+    LsColumns *columns = &spans->spans;
     size_t kept = 0;
-    while (kept < spans->n && is_possible(spans->start_ns[kept], spans->end_ns[kept]))
+    while (kept < spans->n && is_possible(columns->start_ns[kept], columns->end_ns[kept]))
         kept++;
-    for (size_t i = kept; i < spans->n; i++) {
-        if (!is_possible(spans->start_ns[i], spans->end_ns[i]))
-            continue;
-        spans->start_ns[kept] = spans->start_ns[i];
-        spans->end_ns[kept] = spans->end_ns[i];
-        spans->span_name[kept] = spans->span_name[i];
-        spans->ref[kept++] = spans->ref[i];
-    }
+    for (size_t i = kept; i < spans->n; i++)
+        if (is_possible(columns->start_ns[i], columns->end_ns[i]))
+            put_span(columns, kept++, get_span(columns, i));
     size_t dropped = spans->n - kept;
     spans->n = kept;
     return dropped;
+}
+
+/* By start, of equal ones the longer first: in place, where few are out of order, as in a thread
+ * that writes a span after those inside it. false: given up, when it had moved more than MOVES a
+ * span; equal ones still stand as they stood. */
+static bool
+insert_spans(LsColumns *columns, size_t n)
+{
+    const int64_t *starts = columns->start_ns, *ends = columns->end_ns;
+    size_t left = MOVES * n;
+    for (size_t i = 1; i < n && left > 0; i++) {
+        Span span = get_span(columns, i);
+        size_t at = i;
+        for (; at > 0 && left > 0; at--, left--) {
+            if (starts[at - 1] < span.start_ns ||
+                (starts[at - 1] == span.start_ns && ends[at - 1] >= span.end_ns))
+                break;
+            put_span(columns, at, get_span(columns, at - 1));
+        }
+        if (at < i)
+            put_span(columns, at, span);
+    }
+    return left > 0;
 }
 
 static int
@@ -50,25 +90,23 @@ longer_first(gconstpointer a, gconstpointer b, gpointer ends)
     return x > y ? -1 : x < y ? 1 : 0;
 }
 
-/* The order by start, of equal ones the longer first; NULL: as they are. */
+/* The same order, of spans that come in any. */
 static uint32_t *
-order_spans(const LsTrackBuilder *spans)
+order_spans(const LsColumns *columns, size_t n)
 {
-    uint32_t *order = ls_sort_order(NULL, spans->start_ns, spans->n);
-    for (size_t i = 0, j; i < spans->n; i = j) {
-        int64_t start = spans->start_ns[order ? order[i] : i];
-        bool rising = false;
-        for (j = i + 1; j < spans->n && spans->start_ns[order ? order[j] : j] == start; j++)
-            rising |=
-                spans->end_ns[order ? order[j] : j] > spans->end_ns[order ? order[j - 1] : j - 1];
-        if (!rising)
-            continue;
-        if (!order) {
-            order = g_new(uint32_t, spans->n);
-            for (size_t k = 0; k < spans->n; k++)
-                order[k] = (uint32_t)k;
-        }
-        g_qsort_with_data(order + i, (gint)(j - i), sizeof *order, longer_first, spans->end_ns);
+    const int64_t *starts = columns->start_ns;
+    uint32_t *order = ls_sort_order(NULL, starts, n);
+    if (order == NULL) { /* by start, but not by length */
+        order = g_new(uint32_t, n);
+        for (size_t i = 0; i < n; i++)
+            order[i] = (uint32_t)i;
+    }
+    for (size_t i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && starts[order[j]] == starts[order[i]];)
+            j++;
+        if (j > i + 1)
+            g_qsort_with_data(order + i, (gint)(j - i), sizeof *order, longer_first,
+                              columns->end_ns);
     }
     return order;
 }
@@ -102,29 +140,21 @@ choose_lane(Ends *ends, int64_t start_ns, int64_t end_ns)
 }
 
 static bool
-is_one_lane(const LsTrackBuilder *spans)
+is_one_lane(const LsColumns *spans, size_t n)
 {
-    for (size_t i = 1; i < spans->n; i++)
+    for (size_t i = 1; i < n; i++)
         if (spans->start_ns[i] < spans->end_ns[i - 1])
             return false;
     return true;
 }
 
-static void *
-new_column(size_t n, size_t size)
-{
-    void *column = g_malloc_n(n, size);
-    ls_memory_expect(column, n * size);
-    return column;
-}
-
-/* The lane of each span, in sorted order; *ret_counts: spans of each lane. */
+/* The lane of each span, in sorted order; counts: spans of each lane. */
 static uint32_t *
-choose_lanes(const LsTrackBuilder *spans, const uint32_t *order, GArray *counts)
+choose_lanes(const LsColumns *spans, size_t n, const uint32_t *order, GArray *counts)
 {
     Ends ends = {0};
-    uint32_t *lanes = new_column(spans->n, sizeof(uint32_t));
-    for (size_t i = 0; i < spans->n; i++) {
+    uint32_t *lanes = ls_memory_allocate(n * sizeof *lanes);
+    for (size_t i = 0; i < n; i++) {
         size_t row = order ? order[i] : i;
         lanes[i] = choose_lane(&ends, spans->start_ns[row], spans->end_ns[row]);
         if (lanes[i] >= counts->len)
@@ -135,9 +165,10 @@ choose_lanes(const LsTrackBuilder *spans, const uint32_t *order, GArray *counts)
     return lanes;
 }
 
-/* Columns of all lanes one behind another: into new memory, in order of lane, then start. */
+/* All lanes one behind another, in each by start. */
 static void
-scatter(LsTrackBuilder *spans, const uint32_t *order, const uint32_t *lanes, const GArray *counts)
+scatter(const LsColumns *spans, size_t n, const uint32_t *order, const uint32_t *lanes,
+        const GArray *counts, LsColumns *to)
 {
     g_autofree size_t *next = g_new(size_t, counts->len);
     size_t sum = 0;
@@ -145,79 +176,49 @@ scatter(LsTrackBuilder *spans, const uint32_t *order, const uint32_t *lanes, con
         next[lane] = sum;
         sum += g_array_index(counts, size_t, lane);
     }
-    LsTrackBuilder to = {.start_ns = new_column(spans->n, sizeof(int64_t)),
-                         .end_ns = new_column(spans->n, sizeof(int64_t)),
-                         .span_name = new_column(spans->n, sizeof(uint32_t)),
-                         .ref = new_column(spans->n, sizeof(uint32_t))};
-    for (size_t i = 0; i < spans->n; i++) {
-        size_t row = order ? order[i] : i, at = next[lanes[i]]++;
-        to.start_ns[at] = spans->start_ns[row];
-        to.end_ns[at] = spans->end_ns[row];
-        to.span_name[at] = spans->span_name[row];
-        to.ref[at] = spans->ref[row];
+    for (size_t i = 0; i < n; i++) {
+        put_span(to, next[lanes[i]]++, get_span(spans, order ? order[i] : i));
     }
-    g_free(spans->start_ns);
-    g_free(spans->end_ns);
-    g_free(spans->span_name);
-    g_free(spans->ref);
-    spans->start_ns = to.start_ns;
-    spans->end_ns = to.end_ns;
-    spans->span_name = to.span_name;
-    spans->ref = to.ref;
 }
 
-/* Hands the columns over to `blocks` and describes the lanes in them. */
-static void
-take_columns(LsTrackBuilder *spans, const GArray *counts, LsTrack *track, uint8_t **ret_classes,
-             GPtrArray *blocks)
+static LsSpans *
+describe_lanes(const LsColumns *columns, const GArray *counts)
 {
-    size_t n = spans->n;
-    LsSpans all = {.start_ns = g_renew(int64_t, g_steal_pointer(&spans->start_ns), n),
-                   .end_ns = g_renew(int64_t, g_steal_pointer(&spans->end_ns), n),
-                   .name = g_renew(uint32_t, g_steal_pointer(&spans->span_name), n),
-                   .ref = g_renew(uint32_t, g_steal_pointer(&spans->ref), n)};
-    uint8_t *classes = new_column(n, sizeof(uint8_t));
     LsSpans *lanes = g_new(LsSpans, counts->len);
     size_t first = 0;
     for (size_t lane = 0; lane < counts->len; lane++) {
+        LsColumns own = ls_columns_from(columns, first);
         lanes[lane] = (LsSpans){.n = g_array_index(counts, size_t, lane),
-                                .start_ns = all.start_ns + first,
-                                .end_ns = all.end_ns + first,
-                                .name = all.name + first,
-                                .ref = all.ref + first,
-                                .klass = classes + first};
+                                .start_ns = own.start_ns,
+                                .end_ns = own.end_ns,
+                                .name = own.name,
+                                .ref = own.ref,
+                                .klass = own.klass};
         first += lanes[lane].n;
     }
-    track->lanes = lanes;
-    track->n_lanes = (uint32_t)counts->len;
-    *ret_classes = classes;
-    void *memory[] = {(void *)(uintptr_t)all.start_ns,
-                      (void *)(uintptr_t)all.end_ns,
-                      (void *)(uintptr_t)all.name,
-                      (void *)(uintptr_t)all.ref,
-                      classes,
-                      lanes};
-    for (size_t i = 0; i < G_N_ELEMENTS(memory); i++)
-        g_ptr_array_add(blocks, memory[i]);
+    return lanes;
 }
 
 size_t
-ls_lanes_build(LsTrackBuilder *spans, LsTrack *track, uint8_t **ret_classes, size_t *ret_n,
-               GPtrArray *blocks)
+ls_lanes_build(LsTrackBuilder *track, LsColumns *to, LsSpans **ret_lanes, uint32_t *ret_n_lanes)
 {
-    size_t dropped = drop_impossible(spans);
-    *ret_classes = NULL;
-    *ret_n = spans->n;
-    if (spans->n == 0)
+    size_t dropped = drop_impossible(track), n = track->n;
+    LsColumns *spans = &track->spans;
+    *ret_lanes = NULL;
+    *ret_n_lanes = 0;
+    if (n == 0)
         return dropped;
     g_autoptr(GArray) counts = g_array_new(FALSE, TRUE, sizeof(size_t));
-    g_autofree uint32_t *order = order_spans(spans);
-    if (!order && is_one_lane(spans))
-        g_array_append_val(counts, spans->n);
-    else {
-        g_autofree uint32_t *lanes = choose_lanes(spans, order, counts);
-        scatter(spans, order, lanes, counts);
+    g_autofree uint32_t *order = insert_spans(spans, n) ? NULL : order_spans(spans, n);
+    if (!order && is_one_lane(spans, n)) {
+        g_array_append_val(counts, n);
+        ls_columns_copy(to, spans, n);
+    } else {
+        uint32_t *lanes = choose_lanes(spans, n, order, counts);
+        scatter(spans, n, order, lanes, counts, to);
+        ls_memory_free(lanes, n * sizeof *lanes);
     }
-    take_columns(spans, counts, track, ret_classes, blocks);
+    *ret_lanes = describe_lanes(to, counts);
+    *ret_n_lanes = counts->len;
     return dropped;
 }

@@ -21,7 +21,7 @@ static void
 map_track(const Names *names, LsTrackBuilder *track)
 {
     for (size_t i = 0; i < track->n; i++)
-        map_name(names, &track->span_name[i]);
+        map_name(names, &track->spans.name[i]);
 }
 
 #define MAP_ROWS(Type, rows, member)                                                               \

@@ -91,8 +91,8 @@ static void
 map_track(const Mapper *mapper, LsTrackBuilder *track)
 {
     for (size_t i = 0; i < track->n; i++) {
-        map_time(mapper, &track->start_ns[i]);
-        map_time(mapper, &track->end_ns[i]);
+        map_time(mapper, &track->spans.start_ns[i]);
+        map_time(mapper, &track->spans.end_ns[i]);
     }
     if (track->samples)
         FOR_EACH(LsSample, sample, track->samples)

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-#define BIG_TABLE 65536 /* rows; a power of two */
+#define BIG_TABLE  65536 /* rows; a power of two */
+#define MANY_SPANS 32768 /* of a track, tell how it goes on */
 
 static void
 clear_rank(LsRank *rank)
@@ -29,10 +30,7 @@ clear_finding(gpointer data)
 void
 ls_track_builder_free(LsTrackBuilder *track)
 {
-    g_free(track->start_ns);
-    g_free(track->end_ns);
-    g_free(track->span_name);
-    g_free(track->ref);
+    ls_columns_clear(&track->spans);
     g_clear_pointer(&track->samples, g_array_unref);
     g_free(track);
 }
@@ -145,6 +143,7 @@ ls_process_get_track(LsProcess *process, LsTrackKind kind, const char *name, con
     track = g_new(LsTrackBuilder, 1);
     *track = key;
     track->source = process->source;
+    track->process = process;
     track->rank = LS_NONE;
     if (kind == LS_TRACK_COUNTER)
         track->samples = g_array_new(FALSE, TRUE, sizeof(LsSample));
@@ -172,39 +171,38 @@ ls_rows_add(GArray *rows, const void *row)
     g_array_append_vals(rows, row, 1);
 }
 
-static void *
-grow_column(void *column, size_t n, size_t size)
+/* As many as the track will have when its whole file has been read, if it goes on like this: pages
+ * that are moved twice cost more than any decoding. */
+static size_t
+expect_spans(const LsTrackBuilder *track)
 {
-    column = g_realloc_n(column, n, size);
-    ls_memory_expect(column, n * size);
-    return column;
+    size_t n = track->n;
+    double part = track->process->part_read;
+    if (n < MANY_SPANS || part <= 0)
+        return n == 0 ? 16 : n * 2;
+    return (size_t)((double)n * CLAMP(1.125 / part, 2.0, 64.0)); /* a part may be mistaken */
 }
 
 static void
 grow(LsTrackBuilder *track)
 {
-    /* Big columns by four: what is not touched costs nothing, and the sooner they are big, the more
-     * of them lies in big pages. */
-    track->capacity = track->capacity == 0      ? 16
-                      : track->capacity < 32768 ? track->capacity * 2
-                                                : track->capacity * 4;
-    track->start_ns = grow_column(track->start_ns, track->capacity, sizeof(int64_t));
-    track->end_ns = grow_column(track->end_ns, track->capacity, sizeof(int64_t));
-    track->span_name = grow_column(track->span_name, track->capacity, sizeof(uint32_t));
-    track->ref = grow_column(track->ref, track->capacity, sizeof(uint32_t));
+    LsColumns old = track->spans;
+    track->spans = ls_columns_new(expect_spans(track));
+    ls_columns_copy(&track->spans, &old, track->n);
+    ls_columns_clear(&old);
 }
 
 void
 ls_track_builder_add(LsTrackBuilder *track, int64_t start_ns, int64_t end_ns, uint32_t name,
                      uint32_t ref)
 {
-    if (G_UNLIKELY(track->n == track->capacity))
+    if (G_UNLIKELY(track->n == track->spans.capacity))
         grow(track);
     size_t at = track->n++;
-    track->start_ns[at] = start_ns;
-    track->end_ns[at] = end_ns;
-    track->span_name[at] = name;
-    track->ref[at] = ref;
+    track->spans.start_ns[at] = start_ns;
+    track->spans.end_ns[at] = end_ns;
+    track->spans.name[at] = name;
+    track->spans.ref[at] = ref;
 }
 
 void

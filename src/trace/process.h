@@ -29,6 +29,7 @@ typedef struct LsProcess {
     uint8_t source;            /* LsSource, for rules */
     bool observer;             /* no rank of the job: it measured clocks between hosts, and is left out of the trace */
     GHashTable *track_index;   /* of ls_process_get_track */
+    double part_read;          /* of its file, while it is read: what tracks grow by; 0: not known */
 } LsProcess;
 
 /* Who wrote the file: first column of the classification rules. */

@@ -14,6 +14,7 @@ struct LsTrace {
     GArray *ranks, *tracks, *steps, *phases, *uses, *calls, *buffers, *call_refs, *cycles, *sleeps,
         *messages, *instants, *findings, *graph_tensors, *graph_needs;
     GPtrArray *labels; /* char *, by rank index */
+    LsColumns spans;   /* of all tracks, one behind another */
     GPtrArray *blocks; /* memory of lanes and samples */
     int64_t first_ns, last_ns;
     uint32_t world;
@@ -30,8 +31,8 @@ LsTrace *ls_trace_new(void);
 
 /* freeze-rows.c: sorts ranks and tables; brings every index into them up to date, span refs too. */
 void ls_freeze_rows(LsBuilder *builder);
-/* lanes.c: sorts the spans and lays them into lanes; fills n_lanes, lanes, samples of *track, whose
- * memory goes to `blocks`. Returns how many spans were left out because their times cannot be. The
- * lanes' columns are contiguous, in lane order: lanes[0].name[0..n) are all spans. */
-size_t ls_lanes_build(LsTrackBuilder *spans, LsTrack *track, uint8_t **ret_classes, size_t *ret_n,
-                      GPtrArray *blocks);
+/* lanes.c: sorts the spans and lays them into lanes, whose columns lie one behind another in `to`:
+ * what is left of track->n. The lanes are the caller's to free, NULL without spans. Returns how
+ * many spans were left out because their times cannot be. */
+size_t ls_lanes_build(LsTrackBuilder *track, LsColumns *to, LsSpans **ret_lanes,
+                      uint32_t *ret_n_lanes);

@@ -81,6 +81,7 @@ ls_trace_unref(LsTrace *trace)
     g_ptr_array_unref(trace->fact_keys);
     g_ptr_array_unref(trace->labels);
     g_ptr_array_unref(trace->blocks);
+    ls_columns_clear(&trace->spans);
     g_free(trace);
 }
 

@@ -2,6 +2,7 @@
  * trace/track-private.h: a track while it grows; shared by process.c, builder.c and freeze. */
 #pragma once
 
+#include "trace/columns.h"
 #include "trace/process.h"
 
 struct LsTrackBuilder {
@@ -10,9 +11,9 @@ struct LsTrackBuilder {
     uint32_t rank;           /* LS_NONE until taken */
     uint32_t name, category; /* strings of the process, then of the builder */
     int64_t id;
-    size_t n, capacity;
-    int64_t *start_ns, *end_ns;
-    uint32_t *span_name, *ref;
+    const LsProcess *process; /* NULL when taken */
+    size_t n;
+    LsColumns spans;
     GArray *samples; /* LsSample; NULL but for counters */
 };
 

@@ -241,6 +241,31 @@ test_map_times_moves_all_but_the_unknown(void)
     g_assert_cmpint(ls_trace_get_last_ns(trace), ==, 1100090);
 }
 
+/* Whatever the reader says of how much is read, right or wrong, nothing of a track that grows is
+ * lost. */
+static void
+test_long_tracks_keep_all_spans(void)
+{
+    enum { N = 100000 };
+    const double parts[] = {0, 1e-9, 0.3, 1};
+    for (size_t p = 0; p < G_N_ELEMENTS(parts); p++) {
+        LsProcess *process = ls_process_new(LS_SOURCE_LOCKSTEP);
+        LsTrackBuilder *track = ls_process_get_track(process, LS_TRACK_THREAD, "t", "", 1);
+        process->part_read = parts[p];
+        for (int i = 0; i < N; i++)
+            ls_track_builder_add(track, i * 3, i * 3 + 2, 0, LS_NONE);
+        int asked = 0;
+        LsBuilder *builder = ls_builder_new(by_name, &asked);
+        ls_builder_take(builder, process);
+        g_autoptr(LsTrace) trace = ls_builder_freeze(builder);
+        size_t n;
+        const LsSpans *spans = ls_trace_get_tracks(trace, &n)->lanes;
+        g_assert_cmpuint(spans->n, ==, N);
+        for (int i = 0; i < N; i++)
+            g_assert_true(spans->start_ns[i] == i * 3 && spans->end_ns[i] == i * 3 + 2);
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -257,5 +282,6 @@ main(int argc, char **argv)
     g_test_add_func("/trace/builder/empty-trace-has-no-extent", test_empty_trace_has_no_extent);
     g_test_add_func("/trace/builder/map-times-moves-all-but-the-unknown",
                     test_map_times_moves_all_but_the_unknown);
+    g_test_add_func("/trace/builder/long-tracks-keep-all-spans", test_long_tracks_keep_all_spans);
     return g_test_run();
 }

@@ -155,6 +155,18 @@ test_many_open_spans_stay_disjoint(void)
     check_lanes(trace, 600);
 }
 
+/* The order by length alone, and so far from sorted that inserting is given up. */
+static void
+test_of_one_start_the_longer_lies_above(void)
+{
+    Span spans[200];
+    for (int i = 0; i < 200; i++)
+        spans[i] = (Span){7, 8 + i};
+    g_autoptr(LsTrace) trace = freeze_spans(spans, G_N_ELEMENTS(spans));
+    for (int i = 0; i < 200; i++)
+        g_assert_cmpint(lane_of(trace, (size_t)i), ==, 199 - i);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -171,5 +183,7 @@ main(int argc, char **argv)
     g_test_add_func("/trace/lanes/random-spans-keep-the-order", test_random_spans_keep_the_order);
     g_test_add_func("/trace/lanes/many-open-spans-stay-disjoint",
                     test_many_open_spans_stay_disjoint);
+    g_test_add_func("/trace/lanes/of-one-start-the-longer-lies-above",
+                    test_of_one_start_the_longer_lies_above);
     return g_test_run();
 }
