@@ -6,8 +6,11 @@
  */
 #include "format/native-private.h"
 
+#include <string.h>
+
 typedef struct Cursor {
     const uint8_t *at, *end;
+    const uint8_t *readable; /* end of the chunk: what lies before may be looked at */
     bool failed;
 } Cursor;
 
@@ -17,11 +20,18 @@ static const uint8_t shapes[LS_RECORD_KINDS] = {
 #undef LS_RECORD
 };
 
+/* The lower seven bits of eight bytes, one behind another: pairs, fours, eights. */
 static inline uint64_t
-get_varint(Cursor *cursor)
+join_sevens(uint64_t bytes)
 {
-    if (G_LIKELY(cursor->at < cursor->end && *cursor->at < 0x80))
-        return *cursor->at++;
+    bytes = (bytes & 0x7f007f007f007f00) >> 1 | (bytes & 0x007f007f007f007f);
+    bytes = (bytes & 0xffff0000ffff0000) >> 2 | (bytes & 0x0000ffff0000ffff);
+    return (bytes & 0xffffffff00000000) >> 4 | (bytes & 0x00000000ffffffff);
+}
+
+static uint64_t
+get_by_byte(Cursor *cursor)
+{
     uint64_t value = 0;
     for (unsigned shift = 0; cursor->at < cursor->end && shift < 64; shift += 7) {
         uint8_t byte = *cursor->at++;
@@ -31,6 +41,26 @@ get_varint(Cursor *cursor)
     }
     cursor->failed = true;
     return 0;
+}
+
+/* Eight bytes at a time, without a branch on the length: that of a time or a duration is a throw of
+ * dice, and a wrong guess costs the processor more than all of this. */
+static inline uint64_t
+get_varint(Cursor *cursor)
+{
+    if (G_LIKELY(cursor->at < cursor->end && *cursor->at < 0x80))
+        return *cursor->at++;
+    if (cursor->readable - cursor->at < 8)
+        return get_by_byte(cursor);
+    uint64_t word;
+    memcpy(&word, cursor->at, sizeof word);
+    word = GUINT64_FROM_LE(word);
+    uint64_t stops = ~word & 0x8080808080808080;
+    if (G_UNLIKELY(stops == 0))
+        return get_by_byte(cursor);
+    cursor->at += ((unsigned)__builtin_ctzll(stops) + 1) / 8;
+    cursor->failed |= cursor->at > cursor->end;
+    return join_sevens(word & (stops ^ (stops - 1)));
 }
 
 static inline int64_t
@@ -97,7 +127,7 @@ ls_native_add_chunk(Native *native, const LsChunkHeader *header, const uint8_t *
     native->thread = ls_native_get_thread(native, header->thread);
     native->thread->lost = MAX(native->thread->lost, header->lost);
     while (at < end) {
-        Cursor cursor = {.at = at, .end = end};
+        Cursor cursor = {.at = at, .end = end, .readable = end};
         uint64_t length = get_varint(&cursor);
         if (cursor.failed || length > (uint64_t)(end - cursor.at)) {
             ls_process_add_finding(native->process, LS_FAULT, offset + (at - payload),
