@@ -44,6 +44,7 @@ enum {
     LS_CU_DEVICE_CAPABILITY_MAJOR = 75,
     LS_CU_DEVICE_CAPABILITY_MINOR = 76,
     LS_CU_POINTER_MEMORY_TYPE = 2, /* CUpointer_attribute */
+    LS_CU_POINTER_DEVICE = 9,      /* the device's number */
     LS_CU_MEMORY_HOST = 1,         /* CUmemorytype */
     LS_CU_MEMORY_DEVICE = 2,
 };
@@ -92,7 +93,11 @@ enum {
     LS_ABI_FUNCTION(cuMemsetD32Async,                                                              \
                     (LsCuPointer target, unsigned value, size_t n, LsCuStream stream))             \
     LS_ABI_FUNCTION(cuPointerGetAttribute, (void *value, int attribute, LsCuPointer pointer))      \
+    LS_ABI_FUNCTION(cuCtxGetStreamPriorityRange, (int *least, int *greatest))                      \
     LS_ABI_FUNCTION(cuStreamCreate, (LsCuStream * stream, unsigned flags))                         \
+    LS_ABI_FUNCTION(cuStreamCreateWithPriority,                                                    \
+                    (LsCuStream * stream, unsigned flags, int priority))                           \
+    LS_ABI_FUNCTION(cuStreamGetPriority, (LsCuStream stream, int *priority))                       \
     LS_ABI_FUNCTION(cuStreamDestroy_v2, (LsCuStream stream))                                       \
     LS_ABI_FUNCTION(cuStreamSynchronize, (LsCuStream stream))                                      \
     LS_ABI_FUNCTION(cuStreamQuery, (LsCuStream stream))                                            \

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ncclCommSplit came with 2.18 and is optional; all else is older than any NCCL that is in use.
+ * What came after 2.13 is optional; all else is older than any NCCL that is in use.
  */
 #include "abi/nccl.h"
-
-#include <string.h>
 
 #include "abi/library.h"
 
@@ -12,7 +10,11 @@ static const LsAbiSymbol symbols[] = {
 #define LS_ABI_FUNCTION(name, arguments) {#name, offsetof(LsNccl, name), false},
     LS_NCCL_FUNCTIONS(LS_ABI_FUNCTION)
 #undef LS_ABI_FUNCTION
-        {"ncclGetErrorString", offsetof(LsNccl, ncclGetErrorString), false},
+#define LS_ABI_FUNCTION(name, arguments) {#name, offsetof(LsNccl, name), true},
+        LS_NCCL_NEWER(LS_ABI_FUNCTION)
+#undef LS_ABI_FUNCTION
+            {"ncclGetErrorString", offsetof(LsNccl, ncclGetErrorString), false},
+    {"ncclGetLastError", offsetof(LsNccl, ncclGetLastError), true},
 };
 
 const char *
@@ -22,9 +24,7 @@ ls_nccl_load(LsNccl *ret_nccl)
     void *library = ls_abi_open(names, NULL);
     if (library == NULL)
         return "libnccl.so.2 is not there";
-    const char *missing =
-        ls_abi_load(library, symbols, sizeof symbols / sizeof symbols[0], ret_nccl);
-    return missing != NULL && strcmp(missing, "ncclCommSplit") == 0 ? NULL : missing;
+    return ls_abi_load(library, symbols, sizeof symbols / sizeof symbols[0], ret_nccl);
 }
 
 size_t

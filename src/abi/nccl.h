@@ -48,14 +48,23 @@ typedef enum LsNcclOp {
     LS_NCCL_AVG = 4,
 } LsNcclOp;
 
+/* As of 2.14: a library takes of later fields, which a struct of this version and size does not
+ * have, its own defaults. */
+typedef struct LsNcclConfig {
+    size_t size;
+    unsigned magic, version;
+    int blocking; /* 0: calls return LS_NCCL_IN_PROGRESS, ncclCommGetAsyncError tells when they are
+                     done */
+} LsNcclConfig;
+#define LS_NCCL_CONFIG_MAGIC   0xcafebeefu
+#define LS_NCCL_CONFIG_VERSION 21400u
+#define LS_NCCL_VERSION_AVG    21000 /* the first with LS_NCCL_AVG */
+
 /* LS_ABI_FUNCTION(name, arguments) of libnccl.so.2; each returns an LsNcclResult. */
 #define LS_NCCL_FUNCTIONS(LS_ABI_FUNCTION)                                                         \
     LS_ABI_FUNCTION(ncclGetVersion, (int *version))                                                \
     LS_ABI_FUNCTION(ncclGetUniqueId, (LsNcclId * id))                                              \
     LS_ABI_FUNCTION(ncclCommInitRank, (LsNcclComm * comm, int n_ranks, LsNcclId id, int rank))     \
-    LS_ABI_FUNCTION(ncclCommSplit,                                                                 \
-                    (LsNcclComm comm, int color, int key, LsNcclComm *ret_comm, void *config))     \
-    LS_ABI_FUNCTION(ncclCommFinalize, (LsNcclComm comm))                                           \
     LS_ABI_FUNCTION(ncclCommDestroy, (LsNcclComm comm))                                            \
     LS_ABI_FUNCTION(ncclCommAbort, (LsNcclComm comm))                                              \
     LS_ABI_FUNCTION(ncclCommGetAsyncError, (LsNcclComm comm, LsNcclResult * error))                \
@@ -78,11 +87,22 @@ typedef enum LsNcclOp {
     LS_ABI_FUNCTION(ncclRecv, (void *receive, size_t count, int type, int peer, LsNcclComm comm,   \
                                LsCuStream stream))
 
+/* Those that came later: NULL in an older library. Finalize and InitRankConfig since 2.14, Split
+ * since 2.18. */
+#define LS_NCCL_NEWER(LS_ABI_FUNCTION)                                                             \
+    LS_ABI_FUNCTION(ncclCommInitRankConfig,                                                        \
+                    (LsNcclComm * comm, int n_ranks, LsNcclId id, int rank, LsNcclConfig *config)) \
+    LS_ABI_FUNCTION(ncclCommSplit,                                                                 \
+                    (LsNcclComm comm, int color, int key, LsNcclComm *ret_comm, void *config))     \
+    LS_ABI_FUNCTION(ncclCommFinalize, (LsNcclComm comm))
+
 typedef struct LsNccl {
 #define LS_ABI_FUNCTION(name, arguments) LsNcclResult(*name) arguments;
     LS_NCCL_FUNCTIONS(LS_ABI_FUNCTION)
+    LS_NCCL_NEWER(LS_ABI_FUNCTION)
 #undef LS_ABI_FUNCTION
     const char *(*ncclGetErrorString)(LsNcclResult result);
+    const char *(*ncclGetLastError)(LsNcclComm comm); /* since 2.13, or NULL */
 } LsNccl;
 
 /* Loads libnccl.so.2; what is missing is NULL. Returns NULL, or a word on what failed (static

@@ -20,6 +20,7 @@ typedef struct Memory {
     void *at;
     size_t bytes;
     bool is_host;
+    int device;
 } Memory;
 static Memory *memories;
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -104,7 +105,7 @@ cuGetErrorString(LsCuResult error, const char **text)
 static bool
 is_device(LsCuDevice device)
 {
-    return driver.is_initialized && device >= 0 && device < DOUBLE_DEVICES;
+    return driver.is_initialized && device >= 0 && device < double_settings()->devices;
 }
 
 DOUBLE_API LsCuResult
@@ -112,7 +113,7 @@ cuDeviceGetCount(int *count)
 {
     if (!driver.is_initialized)
         return LS_CUDA_ERROR_NOT_INITIALIZED;
-    *count = DOUBLE_DEVICES;
+    *count = (int)double_settings()->devices;
     return LS_CUDA_SUCCESS;
 }
 
@@ -225,6 +226,7 @@ allocate(size_t bytes, bool is_host)
     }
     memory->bytes = bytes;
     memory->is_host = is_host;
+    memory->device = device_of_thread;
     pthread_mutex_lock(&memory_lock);
     memory->next = memories;
     memories = memory;
@@ -267,10 +269,12 @@ find_memory(const void *at)
 DOUBLE_API LsCuResult
 cuMemAlloc_v2(LsCuPointer *pointer, size_t bytes)
 {
+    static _Atomic int64_t n_asked;
     Call call = call_begin(LS_CUPTI_CALL_MEM_ALLOC);
     if (device_of_thread < 0)
         return call_end(&call, LS_CUDA_ERROR_INVALID_CONTEXT);
-    void *at = bytes > 0 ? allocate(bytes, false) : NULL;
+    bool is_full = atomic_fetch_add(&n_asked, 1) + 1 == double_settings()->alloc_fail;
+    void *at = bytes > 0 && !is_full ? allocate(bytes, false) : NULL;
     *pointer = (LsCuPointer)(uintptr_t)at;
     return call_end(&call, bytes == 0   ? LS_CUDA_ERROR_INVALID_VALUE
                            : at == NULL ? LS_CUDA_ERROR_OUT_OF_MEMORY
@@ -310,6 +314,10 @@ DOUBLE_API LsCuResult
 cuPointerGetAttribute(void *value, int attribute, LsCuPointer pointer)
 {
     const Memory *memory = find_memory((const void *)(uintptr_t)pointer);
+    if (memory != NULL && attribute == LS_CU_POINTER_DEVICE) {
+        *(int *)value = memory->device;
+        return LS_CUDA_SUCCESS;
+    }
     if (memory == NULL || attribute != LS_CU_POINTER_MEMORY_TYPE)
         return LS_CUDA_ERROR_INVALID_VALUE;
     *(unsigned *)value = memory->is_host ? LS_CU_MEMORY_HOST : LS_CU_MEMORY_DEVICE;
@@ -330,6 +338,13 @@ is_initialized(void)
     return driver.is_initialized;
 }
 
+static int
+is_device_memory(const void *pointer)
+{
+    const Memory *memory = find_memory(pointer);
+    return memory != NULL && !memory->is_host;
+}
+
 static uint64_t
 device_clock(void)
 {
@@ -343,8 +358,8 @@ DOUBLE_API LsCuResult
 cuGetExportTable(const void **table, const LsCuUuid *id)
 {
     static const LsCuUuid ours = DOUBLE_TABLE_ID;
-    static const DoubleTable functions = {sizeof functions, set_tool, launch_work, device_clock,
-                                          is_initialized};
+    static const DoubleTable functions = {sizeof functions, set_tool,       launch_work,
+                                          device_clock,     is_initialized, is_device_memory};
     if (memcmp(id, &ours, sizeof ours) != 0)
         return LS_CUDA_ERROR_NOT_FOUND;
     *table = &functions;

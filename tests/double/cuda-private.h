@@ -37,6 +37,7 @@ typedef struct Work {
 struct Stream {
     uint32_t id;
     bool is_blocking, is_default, is_over;
+    int priority;
     uint64_t asked, done; /* numbers of the last work */
     Work *first, **last;
     pthread_t thread;

@@ -345,6 +345,34 @@ cuStreamCreate(LsCuStream *stream, unsigned flags)
 }
 
 DOUBLE_API LsCuResult
+cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = 0;
+    *greatest = -5;
+    return current_device() >= 0 ? LS_CUDA_SUCCESS : LS_CUDA_ERROR_INVALID_CONTEXT;
+}
+
+DOUBLE_API LsCuResult
+cuStreamCreateWithPriority(LsCuStream *ret_stream, unsigned flags, int priority)
+{
+    LsCuResult result = cuStreamCreate(ret_stream, flags);
+    if (result == LS_CUDA_SUCCESS)
+        ((Stream *)*ret_stream)->priority = priority;
+    double_count(1, "stream.priority.%d", priority);
+    return result;
+}
+
+DOUBLE_API LsCuResult
+cuStreamGetPriority(LsCuStream handle, int *priority)
+{
+    const Stream *stream = stream_find(handle);
+    if (stream == NULL)
+        return LS_CUDA_ERROR_INVALID_HANDLE;
+    *priority = stream->priority;
+    return LS_CUDA_SUCCESS;
+}
+
+DOUBLE_API LsCuResult
 cuStreamDestroy_v2(LsCuStream handle)
 {
     Stream *stream = stream_find(handle);

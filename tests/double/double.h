@@ -76,6 +76,8 @@ typedef struct DoubleTable {
     /* The device's own clock: it has another origin, and drifts. */
     uint64_t (*device_clock)(void);
     int (*is_initialized)(void);
+    /* Whether it is memory of a device. */
+    int (*is_device)(const void *pointer);
 } DoubleTable;
 
 #define DOUBLE_TABLE_ID                                                                            \

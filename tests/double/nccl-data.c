@@ -42,7 +42,7 @@ shared_open(Comm *comm, const char *name)
         return LS_NCCL_SYSTEM_ERROR;
     atomic_fetch_add(&comm->shared->n_attached, 1);
     for (int i = 0; atomic_load(&comm->shared->n_attached) < n; i++) {
-        if (i > 60000)
+        if (i > 60000 || atomic_load(&comm->is_aborted) != 0)
             return LS_NCCL_REMOTE_ERROR;
         double_sleep(1000000);
     }
@@ -69,10 +69,10 @@ shared_barrier(Comm *comm)
         atomic_store(&shared->n_arrived, 0);
         atomic_fetch_add(&shared->generation, 1);
         syscall(SYS_futex, &shared->generation, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-        return atomic_load(&shared->is_aborted) == 0;
+        return atomic_load(&comm->is_aborted) == 0;
     }
     while (atomic_load(&shared->generation) == generation) {
-        if (atomic_load(&shared->is_aborted) != 0)
+        if (atomic_load(&comm->is_aborted) != 0)
             return false;
         syscall(SYS_futex, &shared->generation, FUTEX_WAIT, generation, &timeout, NULL, 0);
     }
@@ -192,15 +192,29 @@ combine_integer(int64_t a, int64_t b, int type, int op)
                                : (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
+/* What a rank gives to the sum. Averages of floats are multiplied before, as the real one does: no
+ * overflow on the way, and one more rounding. */
+static double
+get_part(const Comm *comm, int rank, size_t at, int type, int op)
+{
+    unsigned char rounded[8];
+    double value = get(chunk_of(comm, rank) + at, type);
+    if (op != LS_NCCL_AVG)
+        return value;
+    put(rounded, type, 1.0 / comm->n);
+    put(rounded, type, value * get(rounded, type));
+    return get(rounded, type);
+}
+
 /* One element over all ranks' chunks. */
 static void
 reduce_element(const Comm *comm, size_t at, unsigned char *target, int type, int op)
 {
     if (type >= LS_NCCL_FLOAT16) {
-        double value = get(chunk_of(comm, 0) + at, type);
+        double value = get_part(comm, 0, at, type, op);
         for (int rank = 1; rank < comm->n; rank++)
-            value = combine(value, get(chunk_of(comm, rank) + at, type), op);
-        put(target, type, op == LS_NCCL_AVG ? value / comm->n : value);
+            value = combine(value, get_part(comm, rank, at, type, op), op);
+        put(target, type, value);
         return;
     }
     int64_t value = get_integer(chunk_of(comm, 0) + at, type);
@@ -305,7 +319,7 @@ run_p2p(Plan *plan)
             has_moved |= step_p2p(task, &done[i]);
             is_left |= done[i] < task->count * ls_nccl_type_bytes(task->type);
         }
-        if (atomic_load(&plan->comm->shared->is_aborted) != 0)
+        if (atomic_load(&plan->comm->is_aborted) != 0)
             return false;
         if (is_left && !has_moved)
             double_sleep(50000);
@@ -317,6 +331,12 @@ void
 plan_run(Plan *plan)
 {
     bool is_good = true;
+    if (plan->hangs) {
+        atomic_store(&plan->comm->error, LS_NCCL_SYSTEM_ERROR);
+        while (atomic_load(&plan->comm->is_aborted) == 0)
+            double_sleep(1000000);
+        return;
+    }
     for (int i = 0; i < plan->n && is_good; i++) {
         if (plan->tasks[i].func < FUNC_SEND)
             is_good = run_collective(&plan->tasks[i]);

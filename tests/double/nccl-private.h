@@ -30,7 +30,7 @@ extern const char *const func_names[N_FUNCS], *const type_names[LS_NCCL_N_TYPES]
 
 /* A piece of memory that all ranks of a communicator map. */
 typedef struct Shared {
-    _Atomic uint32_t n_attached, n_arrived, generation, is_aborted;
+    _Atomic uint32_t n_attached, n_arrived, generation;
     _Atomic uint32_t split_color[RANKS_MAX], split_key[RANKS_MAX];
     struct {
         _Alignas(64) _Atomic uint32_t bytes; /* 0: empty */
@@ -46,6 +46,12 @@ typedef struct Comm {
     uint64_t sequence[N_FUNCS];
     DoublePlace last; /* its kernels run one after the other */
     _Atomic int error;
+    _Atomic int is_aborted; /* here; the others notice nothing, as with the real one */
+    _Atomic int is_joining;
+    bool is_blocking;
+    int n_slow; /* questions until the last call is said to be done */
+    int64_t n_operations;
+    char id[128];
     void *profiler; /* context of the plugin */
 } Comm;
 
@@ -67,6 +73,7 @@ typedef struct Plan {
     LsCuStream stream;
     Task tasks[TASKS_MAX];
     int n;
+    bool hangs;
     char kernel[96];
     uint64_t start_ns, end_ns; /* the device's clock */
     _Atomic int is_told;       /* the host's events are over: the proxy thread may free it */
@@ -74,8 +81,10 @@ typedef struct Plan {
 
 #define LS_ABI_FUNCTION(name, arguments) LsNcclResult name arguments;
 LS_NCCL_FUNCTIONS(LS_ABI_FUNCTION)
+LS_NCCL_NEWER(LS_ABI_FUNCTION)
 #undef LS_ABI_FUNCTION
 const char *ncclGetErrorString(LsNcclResult result);
+const char *ncclGetLastError(LsNcclComm comm);
 
 /* nccl-data.c: moves bytes, on the stream's thread. */
 LsNcclResult shared_open(Comm *comm, const char *name);

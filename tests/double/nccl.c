@@ -118,6 +118,23 @@ launch(Plan *plan)
     return result == LS_CUDA_SUCCESS ? LS_NCCL_SUCCESS : LS_NCCL_UNHANDLED_CUDA_ERROR;
 }
 
+/* Settings say that this rank fails in this way. */
+static bool
+is_failing(const Comm *comm, int64_t way)
+{
+    return way != 0 && double_settings()->nccl_fail_rank == comm->rank + 1;
+}
+
+/* What a call gives that has begun what it was asked for. */
+static LsNcclResult
+begun(Comm *comm)
+{
+    if (comm->is_blocking || double_settings()->nccl_slow == 0)
+        return LS_NCCL_SUCCESS;
+    comm->n_slow = (int)double_settings()->nccl_slow;
+    return LS_NCCL_IN_PROGRESS;
+}
+
 /* One plan for each communicator and stream, in the order of their first task. */
 static LsNcclResult
 launch_all(void)
@@ -125,6 +142,7 @@ launch_all(void)
     bool is_taken[TASKS_MAX] = {false};
     LsNcclResult result = group.error;
     static __thread Plan plan;
+    Comm *last = NULL;
     for (int first = 0; first < group.n && result == LS_NCCL_SUCCESS; first++) {
         if (is_taken[first])
             continue;
@@ -137,8 +155,13 @@ launch_all(void)
                 plan.tasks[plan.n++] = group.tasks[i];
             }
         }
+        plan.hangs = is_failing(plan.comm, double_settings()->nccl_fail_kernel) &&
+                     plan.comm->n_operations >= double_settings()->nccl_fail_kernel;
+        last = plan.comm;
         result = launch(&plan);
     }
+    if (result == LS_NCCL_SUCCESS && last != NULL)
+        result = begun(last);
     profiler_group_end(group.handle);
     group.n = 0;
     group.handle = NULL;
@@ -188,16 +211,37 @@ ncclGroupEnd(void)
 }
 
 static LsNcclResult
+find_fault(const Task *task)
+{
+    const DoubleSettings *settings = double_settings();
+    const DoubleTable *table = double_find_table();
+    Comm *comm = task->comm;
+    if (comm == NULL || ls_nccl_type_bytes(task->type) == 0 || group.n == TASKS_MAX ||
+        (task->func >= FUNC_BROADCAST && (task->root < 0 || task->root >= comm->n)) ||
+        (task->op == LS_NCCL_AVG && settings->nccl_version < LS_NCCL_VERSION_AVG))
+        return LS_NCCL_INVALID_ARGUMENT;
+    if (atomic_load(&comm->is_joining) != 0 || comm->n_slow > 0)
+        return LS_NCCL_INVALID_USAGE; /* the last call was not waited for */
+    if (task->count > 0 && ((task->send != NULL && !table->is_device(task->send)) ||
+                            (task->receive != NULL && !table->is_device(task->receive))))
+        return LS_NCCL_INVALID_ARGUMENT;
+    comm->n_operations++;
+    if (is_failing(comm, settings->nccl_fail_call) &&
+        comm->n_operations == settings->nccl_fail_call)
+        return LS_NCCL_INTERNAL_ERROR;
+    return LS_NCCL_SUCCESS;
+}
+
+static LsNcclResult
 submit(const Task *task)
 {
     char name[32];
     snprintf(name, sizeof name, "nccl%s", func_names[task->func]);
     push_range(name); /* before the arguments are looked at, as the real one does */
-    LsNcclResult result = LS_NCCL_SUCCESS;
+    LsNcclResult result = find_fault(task);
     group.depth++;
-    if (task->comm == NULL || ls_nccl_type_bytes(task->type) == 0 || group.n == TASKS_MAX ||
-        (task->func >= FUNC_BROADCAST && (task->root < 0 || task->root >= task->comm->n)))
-        result = group.error = LS_NCCL_INVALID_ARGUMENT;
+    if (result != LS_NCCL_SUCCESS)
+        group.error = result;
     if (result == LS_NCCL_SUCCESS && task->count > 0) {
         Task *kept = &group.tasks[group.n++];
         *kept = *task;
@@ -282,7 +326,7 @@ hash_text(const char *text)
 DOUBLE_API LsNcclResult
 ncclGetVersion(int *version)
 {
-    *version = 22809;
+    *version = (int)double_settings()->nccl_version;
     return LS_NCCL_SUCCESS;
 }
 
@@ -312,10 +356,34 @@ ncclGetUniqueId(LsNcclId *id)
     return LS_NCCL_SUCCESS;
 }
 
+/* The part that waits for the other ranks. */
 static LsNcclResult
-open_comm(LsNcclComm *ret_comm, int n, const char *id, int rank)
+join(Comm *comm)
+{
+    if (is_failing(comm, double_settings()->nccl_fail_init))
+        return LS_NCCL_SYSTEM_ERROR;
+    LsNcclResult result = shared_open(comm, comm->id);
+    if (result == LS_NCCL_SUCCESS)
+        profiler_open(comm);
+    return result;
+}
+
+static void *
+join_later(void *user)
+{
+    Comm *comm = user;
+    LsNcclResult result = join(comm);
+    if (result != LS_NCCL_SUCCESS)
+        atomic_store(&comm->error, result);
+    atomic_store(&comm->is_joining, 0);
+    return NULL;
+}
+
+static LsNcclResult
+open_comm(LsNcclComm *ret_comm, int n, const char *id, int rank, bool is_blocking)
 {
     const DoubleTable *table = double_find_table();
+    pthread_t thread;
     if (table == NULL || !table->is_initialized())
         return LS_NCCL_UNHANDLED_CUDA_ERROR;
     if (n < 1 || n > RANKS_MAX || rank < 0 || rank >= n)
@@ -324,22 +392,41 @@ open_comm(LsNcclComm *ret_comm, int n, const char *id, int rank)
     comm->n = n;
     comm->rank = rank;
     comm->hash = hash_text(id);
-    snprintf(comm->name, sizeof comm->name, "%s", id + 1);
-    LsNcclResult result = shared_open(comm, id);
-    if (result != LS_NCCL_SUCCESS) {
-        free(comm);
-        return result;
+    comm->is_blocking = is_blocking;
+    snprintf(comm->name, sizeof comm->name, "%.*s", (int)sizeof comm->name - 1, id + 1);
+    snprintf(comm->id, sizeof comm->id, "%s", id);
+    if (!is_blocking) {
+        *ret_comm = comm;
+        atomic_store(&comm->is_joining, 1);
+        if (pthread_create(&thread, NULL, join_later, comm) != 0)
+            return LS_NCCL_SYSTEM_ERROR;
+        pthread_detach(thread);
+        return LS_NCCL_IN_PROGRESS;
     }
-    profiler_open(comm);
-    *ret_comm = comm;
-    return LS_NCCL_SUCCESS;
+    LsNcclResult result = join(comm);
+    if (result == LS_NCCL_SUCCESS)
+        *ret_comm = comm;
+    else
+        free(comm);
+    return result;
 }
 
 DOUBLE_API LsNcclResult
 ncclCommInitRank(LsNcclComm *comm, int n_ranks, LsNcclId id, int rank)
 {
     id.bytes[sizeof id.bytes - 1] = '\0';
-    return id.bytes[0] == '/' ? open_comm(comm, n_ranks, id.bytes, rank) : LS_NCCL_INVALID_ARGUMENT;
+    return id.bytes[0] == '/' ? open_comm(comm, n_ranks, id.bytes, rank, true)
+                              : LS_NCCL_INVALID_ARGUMENT;
+}
+
+DOUBLE_API LsNcclResult
+ncclCommInitRankConfig(LsNcclComm *comm, int n_ranks, LsNcclId id, int rank, LsNcclConfig *config)
+{
+    id.bytes[sizeof id.bytes - 1] = '\0';
+    if (id.bytes[0] != '/' || config == NULL || config->magic != LS_NCCL_CONFIG_MAGIC ||
+        config->size < sizeof *config || config->version < LS_NCCL_CONFIG_VERSION)
+        return LS_NCCL_INVALID_ARGUMENT;
+    return open_comm(comm, n_ranks, id.bytes, rank, config->blocking != 0);
 }
 
 DOUBLE_API LsNcclResult
@@ -364,13 +451,13 @@ ncclCommSplit(LsNcclComm handle, int color, int key, LsNcclComm *ret_comm, void 
         return LS_NCCL_REMOTE_ERROR;
     snprintf(id, sizeof id, "/%s-%d.%d", comm->name, comm->n_splits++, color);
     *ret_comm = NULL;
-    return color < 0 ? LS_NCCL_SUCCESS : open_comm(ret_comm, n, id, rank);
+    return color < 0 ? LS_NCCL_SUCCESS : open_comm(ret_comm, n, id, rank, true);
 }
 
 DOUBLE_API LsNcclResult
 ncclCommFinalize(LsNcclComm comm)
 {
-    return comm != NULL ? LS_NCCL_SUCCESS : LS_NCCL_INVALID_ARGUMENT;
+    return comm != NULL ? begun(comm) : LS_NCCL_INVALID_ARGUMENT;
 }
 
 DOUBLE_API LsNcclResult
@@ -391,15 +478,28 @@ ncclCommAbort(LsNcclComm handle)
     Comm *comm = handle;
     if (comm == NULL)
         return LS_NCCL_INVALID_ARGUMENT;
-    atomic_store(&comm->shared->is_aborted, 1);
+    atomic_store(&comm->is_aborted, 1);
+    double_count(1, "abort");
     return LS_NCCL_SUCCESS; /* its kernels may still run: it is not freed */
 }
 
 DOUBLE_API LsNcclResult
-ncclCommGetAsyncError(LsNcclComm comm, LsNcclResult *error)
+ncclCommGetAsyncError(LsNcclComm handle, LsNcclResult *error)
 {
-    *error = atomic_load(&((Comm *)comm)->error);
+    Comm *comm = handle;
+    bool is_joining = atomic_load(&comm->is_joining) != 0;
+    *error = atomic_load(&comm->error);
+    if (*error == LS_NCCL_SUCCESS && (is_joining || comm->n_slow > 0))
+        *error = LS_NCCL_IN_PROGRESS;
+    if (!is_joining && comm->n_slow > 0)
+        comm->n_slow--;
     return LS_NCCL_SUCCESS;
+}
+
+DOUBLE_API const char *
+ncclGetLastError(LsNcclComm comm)
+{
+    return comm != NULL ? "the test double was told to fail" : "";
 }
 
 DOUBLE_API LsNcclResult

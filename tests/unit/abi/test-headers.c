@@ -39,6 +39,7 @@ SAME(LS_CU_DEVICE_MULTIPROCESSORS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 SAME(LS_CU_DEVICE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 SAME(LS_CU_DEVICE_CAPABILITY_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 SAME(LS_CU_POINTER_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+SAME(LS_CU_POINTER_DEVICE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
 SAME(LS_CU_MEMORY_HOST, CU_MEMORYTYPE_HOST);
 SAME(LS_CU_MEMORY_DEVICE, CU_MEMORYTYPE_DEVICE);
 SAME(sizeof(LsCuDevice), sizeof(CUdevice));
@@ -69,6 +70,13 @@ SAME(LS_NCCL_PROD, ncclProd);
 SAME(LS_NCCL_MAX, ncclMax);
 SAME(LS_NCCL_MIN, ncclMin);
 SAME(LS_NCCL_AVG, ncclAvg);
+AT(offsetof(LsNcclConfig, size), ncclConfig_t, size);
+AT(offsetof(LsNcclConfig, magic), ncclConfig_t, magic);
+AT(offsetof(LsNcclConfig, version), ncclConfig_t, version);
+AT(offsetof(LsNcclConfig, blocking), ncclConfig_t, blocking);
+SAME(LS_NCCL_CONFIG_VERSION, NCCL_VERSION(2, 14, 0));
+SAME(LS_NCCL_VERSION_AVG, NCCL_VERSION(2, 10, 0));
+static const ncclConfig_t initial_config = NCCL_CONFIG_INITIALIZER;
 
 /* -- CUPTI: constants -- */
 SAME(LS_CUPTI_ERROR_INVALID_OPERATION, CUPTI_ERROR_INVALID_OPERATION);
@@ -260,9 +268,12 @@ test_nccl(void)
 {
     static const char *const functions[] = {
 #define LS_ABI_FUNCTION(name, arguments) #name,
-        LS_NCCL_FUNCTIONS(LS_ABI_FUNCTION)
+        LS_NCCL_FUNCTIONS(LS_ABI_FUNCTION) LS_NCCL_NEWER(LS_ABI_FUNCTION)
 #undef LS_ABI_FUNCTION
+            "ncclGetErrorString",
+        "ncclGetLastError",
     };
+    g_assert_cmphex(initial_config.magic, ==, LS_NCCL_CONFIG_MAGIC);
     check_library("libnccl.so.2", functions, G_N_ELEMENTS(functions));
 }
 
