@@ -11,6 +11,7 @@
 
 #include "capture/compat.h"
 #include "reduce/agree.h"
+#include "reduce/device.h"
 #include "reduce/failure.h"
 #include "reduce/graph.h"
 
@@ -19,6 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* Of a device's memory for fused buffers, also where nothing is fused: long tensors go through it.
+ */
+#define DEVICE_BYTES_MIN (INT64_C(4) << 20)
 
 LS_BIND_OLD(pthread_create);
 LS_BIND_OLD(pthread_join);
@@ -80,6 +85,8 @@ on_lost(void *user, int rank)
     if (speaks)
         ls_instrument_tell(text);
     set_flag(context, &context->lost); /* before the loop can end: shutdown must not touch MPI */
+    if (context->plane->class->abandon != NULL)
+        context->plane->class->abandon(context->plane);
     ls_queue_abandon(context->queue, LOCKSTEP_ERR_PEER_LOST, text);
     if (speaks)
         ls_instrument_recover(&context->instrument);
@@ -134,6 +141,35 @@ open_groups(lockstep_context *context, const lockstep_graph *graph)
     return fault == NULL ? LOCKSTEP_OK : ls_fail(LOCKSTEP_ERR_SETTINGS, "grouping: %s", fault);
 }
 
+/* The plane, and the device that its tensors lie on. */
+static lockstep_status
+open_plane(lockstep_context *context)
+{
+    const LsSettings *settings = &context->settings;
+    const char *name = settings->texts[LS_SETTING_PLANE];
+    int64_t memory = settings->numbers[LS_SETTING_MEMORY];
+    bool on_device = memory == LS_MEMORY_DEVICE ||
+                     (memory == LS_MEMORY_AUTO && strcmp(name, ls_plane_nccl.name) == 0);
+    const LsPlaneClass *class = ls_plane_find(name, context->world, on_device);
+    if (class == NULL)
+        return LOCKSTEP_ERR_SETTINGS;
+    if (on_device && settings->numbers[LS_SETTING_COMPRESSION] != LS_COMPRESSION_NONE)
+        return ls_fail(LOCKSTEP_ERR_SETTINGS,
+                       "setting compression: %s is not for tensors on a device",
+                       settings->texts[LS_SETTING_COMPRESSION]);
+    LsPlaneConfig config = {.world = context->world,
+                            .servers = (int)settings->numbers[LS_SETTING_SERVERS],
+                            .transport = context->transport};
+    int64_t bytes = settings->numbers[LS_SETTING_FUSION_THRESHOLD_BYTES];
+    lockstep_status status = LOCKSTEP_OK;
+    if (on_device)
+        status = ls_device_open(settings->texts[LS_SETTING_DEVICE], context->world->local_rank,
+                                (size_t)(bytes > DEVICE_BYTES_MIN ? bytes : DEVICE_BYTES_MIN),
+                                &context->device);
+    config.device = context->device;
+    return status == LOCKSTEP_OK ? class->open(&config, &context->plane) : status;
+}
+
 /* What this rank needs beside its connection. On failure the rest is close_parts()'s. */
 static lockstep_status
 open_parts(lockstep_context *context)
@@ -141,19 +177,16 @@ open_parts(lockstep_context *context)
     LsWorld *world = context->world;
     const LsSettings *settings = &context->settings;
     const LsControlClass *control = ls_control_find(settings->texts[LS_SETTING_CONTROL]);
-    const LsPlaneClass *plane = ls_plane_find(settings->texts[LS_SETTING_PLANE], world);
-    if (plane == NULL)
-        return LOCKSTEP_ERR_SETTINGS;
     if (control == NULL)
         return ls_fail(LOCKSTEP_ERR_SETTINGS, "setting control: there is no control '%s'",
                        settings->texts[LS_SETTING_CONTROL]);
-    LsPlaneConfig config = {world, (int)settings->numbers[LS_SETTING_SERVERS]};
-    lockstep_status status = plane->open(&config, &context->plane);
+    lockstep_status status = open_plane(context);
     if (status != LOCKSTEP_OK)
         return status;
     context->queue = ls_queue_new(world->rank, &context->instrument, context->groups);
     if (context->queue == NULL)
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
+    ls_queue_set_plane(context->queue, context->plane, world->ranks);
     LsExecutorConfig executor = {context->queue,
                                  &context->instrument,
                                  world,
@@ -205,6 +238,7 @@ close_parts(lockstep_context *context)
         ls_queue_free(context->queue);
     if (context->plane != NULL)
         context->plane->class->close(context->plane);
+    ls_device_close(context->device);
     if (context->transport != NULL)
         context->transport->class->close(context->transport);
     if (context->world != NULL)

@@ -24,6 +24,7 @@ struct lockstep_context {
     LsGraph *graph; /* NULL: the program told of none */
     LsWorld *world;
     LsTransport *transport;
+    LsDevice *device; /* NULL: tensors lie on the host */
     LsPlane *plane;
     LsQueue *queue;
     LsExecutor *executor;

@@ -8,6 +8,7 @@
 
 #include "capture/format.h"
 #include "reduce/compress.h"
+#include "reduce/device-run.h"
 #include "reduce/failure.h"
 #include "reduce/move.h"
 #include "reduce/names.h"
@@ -31,7 +32,7 @@ struct LsExecutor {
 
 /* A stage of the plane: an operation inside that of the buffer. */
 static void
-on_stage(void *user, const char *text, int64_t start_ns, int64_t bytes)
+on_stage(void *user, const char *text, int64_t start_ns, int64_t end_ns, int64_t bytes)
 {
     LsExecutor *executor = user;
     uint32_t name = 0;
@@ -40,7 +41,7 @@ on_stage(void *user, const char *text, int64_t start_ns, int64_t bytes)
     LsBufferMark mark = *executor->mark;
     mark.bytes = bytes;
     ls_instrument_name(executor->config.instrument, text, &name);
-    ls_instrument_operation_end(executor->config.instrument, name, start_ns, &mark);
+    ls_instrument_operation_ended(executor->config.instrument, name, start_ns, end_ns, &mark);
 }
 
 static bool
@@ -199,9 +200,10 @@ find_narrow(const LsExecutor *executor, int64_t total)
     return -1;
 }
 
-/* Every rank comes to the same verdict: the failure is the tensor's alone. */
+/* Every rank comes to the same verdict: the failure is the tensor's alone. run: on a device, or
+ * NULL. */
 static lockstep_status
-run_allgather(LsExecutor *executor, LsBufferMark *mark, bool *ret_failed)
+run_allgather(LsExecutor *executor, LsDeviceRun *run, LsBufferMark *mark, bool *ret_failed)
 {
     LsPlane *plane = executor->config.plane;
     LsEntry *entry = executor->entries[0];
@@ -227,9 +229,12 @@ run_allgather(LsExecutor *executor, LsBufferMark *mark, bool *ret_failed)
             entry->ret_counts[rank] = executor->lengths[2 * rank];
     }
     mark->bytes = total * width;
-    if (entry->count > 0)
+    if (entry->count > 0 && (run == NULL || !entry->use.on_device))
         memmove((uint8_t *)entry->output + executor->offsets[executor->config.world->rank],
                 entry->input, (size_t)(entry->count * width));
+    if (run != NULL)
+        return ls_device_allgather(run, entry, (LsSpot){entry->output, entry->use.on_device},
+                                   executor->offsets);
     return plane->class->allgather(plane, entry->output, executor->offsets);
 }
 
@@ -314,33 +319,104 @@ move(LsExecutor *executor, const LsResponse *response, LsBufferMark *mark, bool 
     if (response->operation == LS_OPERATION_BROADCAST && response->n == 1)
         return run_broadcast(executor, response, (size_t)mark->bytes);
     if (response->operation == LS_OPERATION_ALLGATHER && response->n == 1)
-        return run_allgather(executor, mark, ret_failed);
+        return run_allgather(executor, NULL, mark, ret_failed);
     if (response->operation == LS_OPERATION_BARRIER)
         return LOCKSTEP_OK; /* that the ranks agreed on it is all there is */
     return ls_fail(LOCKSTEP_ERR_INTERNAL, "the ranks agreed on an operation %d of %zu tensors",
                    response->operation, response->n);
 }
 
-static lockstep_status
-run_buffer(LsExecutor *executor, const LsResponse *response, LsBufferMark *mark)
+/* Of a tensor that went through the host. */
+static int64_t
+output_bytes(const LsExecutor *executor, const LsEntry *entry, const LsResponse *response,
+             const LsBufferMark *mark)
 {
+    int64_t width = (int64_t)ls_dtype_bytes((uint8_t)entry->dtype);
+    int rank = executor->config.world->rank, ranks = executor->config.world->ranks;
+    if (response->operation == LS_OPERATION_ALLGATHER)
+        return mark->bytes;
+    if (response->operation != LS_OPERATION_REDUCESCATTER || entry->rows == 0)
+        return entry->count * width;
+    int64_t rows = entry->rows / ranks + (rank < entry->rows % ranks);
+    return rows * (entry->count / entry->rows) * width;
+}
+
+static lockstep_status
+run_on_host(LsExecutor *executor, const LsResponse *response, uint32_t name, LsBufferMark *mark,
+            bool *ret_failed)
+{
+    LsPlane *plane = executor->config.plane;
     LsInstrument *instrument = executor->config.instrument;
     bool packed = response->n > 1 && response->operation == LS_OPERATION_ALLREDUCE &&
                   !is_squeezed(executor, response);
-    bool failed = false;
-    uint32_t name = 0;
+    if (plane->device != NULL) {
+        lockstep_status fetched = ls_device_fetch(plane, executor->entries, response->n);
+        if (fetched != LOCKSTEP_OK)
+            return fetched;
+    }
     if (packed)
         pack(executor, response->n, mark);
-    ls_instrument_name(instrument, operation_text(executor, response), &name);
     int64_t start = ls_instrument_operation_begin(instrument, name, mark);
-    executor->mark = mark;
-    lockstep_status status = move(executor, response, mark, &failed);
-    executor->mark = NULL;
+    lockstep_status status = move(executor, response, mark, ret_failed);
     ls_instrument_operation_end(instrument, name, start, mark);
     if (mark->wire > 0)
         ls_instrument_wire(instrument, mark->number, mark->wire);
     if (packed && status == LOCKSTEP_OK)
         unpack(executor, response->n, mark);
+    for (size_t i = 0; i < response->n && !*ret_failed && status == LOCKSTEP_OK; i++) {
+        LsEntry *entry = executor->entries[i];
+        if (entry->use.on_device)
+            status = ls_device_store(plane, entry, output_bytes(executor, entry, response, mark));
+    }
+    return status;
+}
+
+static lockstep_status
+run_on_device(LsExecutor *executor, const LsResponse *response, uint32_t name, LsBufferMark *mark,
+              bool *ret_failed)
+{
+    LsPlane *plane = executor->config.plane;
+    LsEntry *first = executor->entries[0];
+    lockstep_op op = (lockstep_op)response->reduction;
+    LsDeviceRun run = {.plane = plane,
+                       .rank = executor->config.world->rank,
+                       .ranks = executor->config.world->ranks,
+                       .instrument = executor->config.instrument,
+                       .mark = mark,
+                       .name = name};
+    lockstep_status status = plane->class->device->ready(plane);
+    if (status != LOCKSTEP_OK)
+        return status;
+    if (response->operation == LS_OPERATION_ALLREDUCE)
+        return ls_device_allreduce(&run, executor->entries, response->n, op);
+    if (response->operation == LS_OPERATION_BROADCAST && response->n == 1)
+        return ls_device_broadcast(&run, first, (size_t)mark->bytes, response->root);
+    if (response->operation == LS_OPERATION_ALLGATHER && response->n == 1)
+        return run_allgather(executor, &run, mark, ret_failed);
+    if (response->operation != LS_OPERATION_REDUCESCATTER)
+        return ls_fail(LOCKSTEP_ERR_INTERNAL, "the ranks agreed on an operation %d of %zu tensors",
+                       response->operation, response->n);
+    for (size_t i = 0; i < response->n && status == LOCKSTEP_OK; i++)
+        status = ls_device_reduce_scatter(&run, executor->entries[i], op);
+    return status;
+}
+
+static lockstep_status
+run_buffer(LsExecutor *executor, const LsResponse *response, LsBufferMark *mark)
+{
+    LsPlane *plane = executor->config.plane;
+    bool failed = false;
+    bool direct = plane->device != NULL &&
+                  ls_device_does(plane, response->operation, (lockstep_dtype)response->dtype,
+                                 (lockstep_op)response->reduction);
+    uint32_t name = 0;
+    ls_instrument_name(executor->config.instrument, operation_text(executor, response), &name);
+    executor->mark = mark;
+    lockstep_status status = direct ? run_on_device(executor, response, name, mark, &failed)
+                                    : run_on_host(executor, response, name, mark, &failed);
+    executor->mark = NULL;
+    if (status != LOCKSTEP_OK && plane->device != NULL)
+        plane->class->device->fail(plane);
     for (size_t i = 0; i < response->n && status == LOCKSTEP_OK && !failed; i++)
         ls_queue_finish(executor->config.queue, executor->entries[i], mark->number, LOCKSTEP_OK,
                         NULL);

@@ -62,6 +62,8 @@ lockstep_status_text(lockstep_status status)
         return "a rank never submitted the tensor";
     case LOCKSTEP_ERR_INTERNAL:
         return "a fault inside the library";
+    case LOCKSTEP_ERR_DEVICE:
+        return "CUDA or NCCL is not there or failed";
     }
     return "unknown status";
 }

@@ -56,3 +56,40 @@ ls_hosts_close(LsHosts *hosts)
     }
     ls_mpi_ops_close(&hosts->ops);
 }
+
+LsHostsCut
+ls_hosts_cut(const LsHosts *hosts, int64_t count)
+{
+    if (!hosts->even)
+        return (LsHostsCut){0, count, 0};
+    return (LsHostsCut){count / hosts->local_ranks, count % hosts->local_ranks,
+                        hosts->local_ranks - 1};
+}
+
+#define BLOCKS_MAX 4
+
+int
+ls_hosts_blocks(const LsHosts *hosts)
+{
+    return hosts->local_ranks < BLOCKS_MAX ? hosts->local_ranks : BLOCKS_MAX;
+}
+
+int
+ls_hosts_carrier(const LsHosts *hosts, int block)
+{
+    return hosts->local_ranks > BLOCKS_MAX && block >= 2 ? block + 1 : block;
+}
+
+int64_t
+ls_hosts_block_start(const LsHosts *hosts, int64_t count, int block)
+{
+    int blocks = ls_hosts_blocks(hosts);
+    int64_t each = count / blocks / LS_HOSTS_BLOCK * LS_HOSTS_BLOCK;
+    return block == blocks ? count : each * block;
+}
+
+bool
+ls_hosts_is_small(const LsHosts *hosts, int64_t count)
+{
+    return !hosts->even || count < (int64_t)LS_HOSTS_BLOCK * ls_hosts_blocks(hosts);
+}

@@ -85,6 +85,12 @@ ls_instrument_now(void)
     return ls_recorder_now();
 }
 
+bool
+ls_instrument_active(void)
+{
+    return ls_recorder_active();
+}
+
 int64_t
 ls_instrument_code(int operation, int dtype, int reduction)
 {
@@ -208,30 +214,43 @@ ls_instrument_operation_begin(const LsInstrument *instrument, uint32_t name,
 }
 
 void
+ls_instrument_operation_ended(const LsInstrument *instrument, uint32_t name, int64_t start_ns,
+                              int64_t end_ns, const LsBufferMark *mark)
+{
+    if (ls_recorder_active())
+        write_span(LS_RECORD_OPERATION, name, start_ns, end_ns, mark->number,
+                   instrument->communicator, mark->bytes, mark->tensors, mark->code);
+}
+
+void
 ls_instrument_operation_end(const LsInstrument *instrument, uint32_t name, int64_t start_ns,
                             const LsBufferMark *mark)
 {
-    if (ls_recorder_active())
-        write_span(LS_RECORD_OPERATION, name, start_ns, ls_recorder_now(), mark->number,
-                   instrument->communicator, mark->bytes, mark->tensors, mark->code);
+    ls_instrument_operation_ended(instrument, name, start_ns, ls_recorder_now(), mark);
+}
+
+void
+ls_instrument_copied(LsInstrument *instrument, bool in, int64_t start_ns, int64_t end_ns,
+                     const LsBufferMark *mark)
+{
+    if (!ls_recorder_active())
+        return;
+    uint32_t name = in ? keep_name(&instrument->pack, "MEMCPY_IN_FUSION_BUFFER")
+                       : keep_name(&instrument->unpack, "MEMCPY_OUT_FUSION_BUFFER");
+    write_span(in ? LS_RECORD_PACK : LS_RECORD_UNPACK, name, start_ns, end_ns, mark->number,
+               instrument->communicator, mark->bytes, 0, 0);
 }
 
 void
 ls_instrument_pack(LsInstrument *instrument, int64_t start_ns, const LsBufferMark *mark)
 {
-    if (ls_recorder_active())
-        write_span(LS_RECORD_PACK, keep_name(&instrument->pack, "MEMCPY_IN_FUSION_BUFFER"),
-                   start_ns, ls_recorder_now(), mark->number, instrument->communicator, mark->bytes,
-                   0, 0);
+    ls_instrument_copied(instrument, true, start_ns, ls_recorder_now(), mark);
 }
 
 void
 ls_instrument_unpack(LsInstrument *instrument, int64_t start_ns, const LsBufferMark *mark)
 {
-    if (ls_recorder_active())
-        write_span(LS_RECORD_UNPACK, keep_name(&instrument->unpack, "MEMCPY_OUT_FUSION_BUFFER"),
-                   start_ns, ls_recorder_now(), mark->number, instrument->communicator, mark->bytes,
-                   0, 0);
+    ls_instrument_copied(instrument, false, start_ns, ls_recorder_now(), mark);
 }
 
 void

@@ -49,6 +49,8 @@ void ls_instrument_info(const LsInstrument *instrument, const char *key, const c
 void ls_instrument_thread(const LsInstrument *instrument, const char *name);
 
 int64_t ls_instrument_now(void);
+/* Whether records are written now. */
+bool ls_instrument_active(void);
 /* operation | dtype << 8 | reduction << 16 */
 int64_t ls_instrument_code(int operation, int dtype, int reduction);
 /* Fills *name_id on first use. */
@@ -87,8 +89,14 @@ int64_t ls_instrument_operation_begin(const LsInstrument *instrument, uint32_t n
                                       const LsBufferMark *mark);
 void ls_instrument_operation_end(const LsInstrument *instrument, uint32_t name, int64_t start_ns,
                                  const LsBufferMark *mark);
+/* As end, but at a time of the past: a device's. */
+void ls_instrument_operation_ended(const LsInstrument *instrument, uint32_t name, int64_t start_ns,
+                                   int64_t end_ns, const LsBufferMark *mark);
 void ls_instrument_pack(LsInstrument *instrument, int64_t start_ns, const LsBufferMark *mark);
 void ls_instrument_unpack(LsInstrument *instrument, int64_t start_ns, const LsBufferMark *mark);
+/* The same on a device: packed, or unpacked, between two times. */
+void ls_instrument_copied(LsInstrument *instrument, bool in, int64_t start_ns, int64_t end_ns,
+                          const LsBufferMark *mark);
 
 void ls_instrument_roundtrip(LsInstrument *instrument, int64_t sent_ns, int64_t received_ns,
                              int peer, int64_t peer_receive_ns, int64_t peer_send_ns,

@@ -38,6 +38,7 @@ typedef enum lockstep_status {
     LOCKSTEP_ERR_PEER_LOST = -9,    /* a rank died; the context is of no further use */
     LOCKSTEP_ERR_STALLED = -10,     /* over the stall limit: some rank never submitted it */
     LOCKSTEP_ERR_INTERNAL = -11,
+    LOCKSTEP_ERR_DEVICE = -12, /* CUDA or NCCL is not there, or reported an error */
 } lockstep_status;
 
 typedef enum lockstep_dtype {
@@ -129,6 +130,17 @@ LOCKSTEP_API int lockstep_size(const lockstep_context *context);
 LOCKSTEP_API int lockstep_local_rank(const lockstep_context *context);
 LOCKSTEP_API int lockstep_local_size(const lockstep_context *context);
 
+/* Where a tensor lies. */
+typedef enum lockstep_memory {
+    LOCKSTEP_HOST = 0,
+    /* In the memory of a CUDA device: of the context that was current in the thread that called
+     * lockstep_init, else of the device that the setting `device` names, else of that whose number is
+     * the local rank (modulo their number), in its primary context, which is the runtime's. The
+     * setting `memory` says that tensors are there: plane nccl, or plane hierarchical or hybrid with
+     * memory=device. All of a rank's tensors may then lie here or on the host, as each one says. */
+    LOCKSTEP_DEVICE = 1,
+} lockstep_memory;
+
 /* One tensor to work on. The buffers belong to the library until the handle is done. */
 typedef struct lockstep_tensor {
     size_t size;       /* sizeof(lockstep_tensor) */
@@ -141,6 +153,12 @@ typedef struct lockstep_tensor {
     int ndim;
     lockstep_callback callback; /* NULL: none */
     void *user;
+    lockstep_memory memory; /* of input and output both */
+    /* LOCKSTEP_DEVICE: a CUstream (the runtime's cudaStream_t is the same) whose present work makes the
+     * input and uses the output last: submit when that was launched, not when it is over. The
+     * library's own stream, which has the highest priority, waits for it on the device. NULL: the
+     * default stream. When the handle is done the output is there, whatever stream reads it. */
+    void *stream;
 } lockstep_tensor;
 
 /* Element-wise reduction over all ranks into output, on every rank. Returns at once. With a status

@@ -47,20 +47,6 @@ hierarchical_close(LsPlane *plane)
     ls_peers_plane_close(plane);
 }
 
-/* How a piece is cut. */
-typedef struct Cut {
-    int64_t each, rest; /* elements of every local rank's part; what is left over */
-    int owner;          /* the local rank that sees to the rest */
-} Cut;
-
-static Cut
-cut(const LsHosts *hosts, int64_t count)
-{
-    if (!hosts->even)
-        return (Cut){0, count, 0};
-    return (Cut){count / hosts->local_ranks, count % hosts->local_ranks, hosts->local_ranks - 1};
-}
-
 /* In place MPI leaves this rank's part at the front; the allgather wants it at its own place. */
 static lockstep_status
 scatter(const LsHosts *hosts, char *data, int64_t each, lockstep_dtype dtype, lockstep_op op)
@@ -76,7 +62,7 @@ scatter(const LsHosts *hosts, char *data, int64_t each, lockstep_dtype dtype, lo
 
 /* This rank's part and, at its owner, the rest, which lies behind the last part. */
 static lockstep_status
-cross(const LsHosts *hosts, char *data, Cut cut, lockstep_dtype dtype, lockstep_op op,
+cross(const LsHosts *hosts, char *data, LsHostsCut cut, lockstep_dtype dtype, lockstep_op op,
       int64_t *ret_bytes)
 {
     bool owns = hosts->local_rank == cut.owner;
@@ -94,7 +80,7 @@ run_piece(HierarchicalPlane *plane, char *data, int64_t count, lockstep_dtype dt
 {
     const LsHosts *hosts = &plane->hosts;
     const LsPlane *base = &plane->base.base;
-    Cut piece = cut(hosts, count);
+    LsHostsCut piece = ls_hosts_cut(hosts, count);
     int64_t width = (int64_t)ls_dtype_bytes((uint8_t)dtype);
     int64_t whole = piece.each * hosts->local_ranks * width, rest = piece.rest * width;
     int64_t own = 0, start = ls_instrument_now();

@@ -47,31 +47,6 @@ hybrid_close(LsPlane *plane)
     ls_peers_plane_close(plane);
 }
 
-#define BLOCK      256
-#define BLOCKS_MAX 4
-
-static int
-count_blocks(const LsHosts *hosts)
-{
-    return hosts->local_ranks < BLOCKS_MAX ? hosts->local_ranks : BLOCKS_MAX;
-}
-
-/* The local rank that carries a block. */
-static int
-carrier(const LsHosts *hosts, int block)
-{
-    return hosts->local_ranks > BLOCKS_MAX && block >= 2 ? block + 1 : block;
-}
-
-/* First element of a block; the last block takes what is left over. */
-static int64_t
-block_start(const LsHosts *hosts, int64_t count, int block)
-{
-    int blocks = count_blocks(hosts);
-    int64_t each = count / blocks / BLOCK * BLOCK;
-    return block == blocks ? count : each * block;
-}
-
 static lockstep_status
 run_small(HybridPlane *plane, char *data, int64_t count, lockstep_dtype dtype, lockstep_op op)
 {
@@ -97,11 +72,11 @@ cross(HybridPlane *plane, char *data, int64_t count, lockstep_dtype dtype, locks
     size_t width = ls_dtype_bytes((uint8_t)dtype);
     lockstep_status status = LOCKSTEP_OK;
     int64_t start = ls_instrument_now();
-    for (int block = 0; block < count_blocks(hosts); block++) {
-        int64_t first = block_start(hosts, count, block);
-        int64_t length = block_start(hosts, count, block + 1) - first;
+    for (int block = 0; block < ls_hosts_blocks(hosts); block++) {
+        int64_t first = ls_hosts_block_start(hosts, count, block);
+        int64_t length = ls_hosts_block_start(hosts, count, block + 1) - first;
         char *at = data + (size_t)first * width;
-        if (carrier(hosts, block) != hosts->local_rank)
+        if (ls_hosts_carrier(hosts, block) != hosts->local_rank)
             continue;
         status = ls_mpi_allreduce(&hosts->ops, hosts->cross, at, at, length, dtype, op);
         ls_plane_stage(&plane->base.base, "MPI_ALLREDUCE", start, length * (int64_t)width);
@@ -121,11 +96,11 @@ run_blocks(HybridPlane *plane, char *data, int64_t count, lockstep_dtype dtype, 
     if (status == LOCKSTEP_OK)
         status = cross(plane, data, count, dtype, op);
     start = ls_instrument_now();
-    for (int block = 0; block < count_blocks(hosts) && status == LOCKSTEP_OK; block++) {
-        int64_t first = block_start(hosts, count, block);
-        int64_t length = block_start(hosts, count, block + 1) - first;
+    for (int block = 0; block < ls_hosts_blocks(hosts) && status == LOCKSTEP_OK; block++) {
+        int64_t first = ls_hosts_block_start(hosts, count, block);
+        int64_t length = ls_hosts_block_start(hosts, count, block + 1) - first;
         status = ls_mpi_broadcast(hosts->local, data + (size_t)first * width,
-                                  (size_t)length * width, carrier(hosts, block));
+                                  (size_t)length * width, ls_hosts_carrier(hosts, block));
     }
     ls_plane_stage(&plane->base.base, "MPI_BCAST", start, bytes);
     return status;
@@ -139,7 +114,7 @@ hybrid_allreduce(LsPlane *base, const void *input, void *output, int64_t count,
     if (count == 0)
         return LOCKSTEP_OK;
     ls_peers_plane_copy(input, output, count, dtype);
-    if (!plane->hosts.even || count < (int64_t)BLOCK * count_blocks(&plane->hosts))
+    if (ls_hosts_is_small(&plane->hosts, count))
         return run_small(plane, output, count, dtype, op);
     return run_blocks(plane, output, count, dtype, op);
 }

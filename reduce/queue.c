@@ -36,7 +36,8 @@ struct LsQueue {
     uint64_t wakes;
     lockstep_status end_status;
     char end_text[LS_FAILURE_TEXT_MAX];
-    int rank;
+    int rank, ranks;
+    LsPlane *plane;           /* borrowed; NULL: tensors lie on the host */
     LsInstrument *instrument; /* borrowed, as the groups */
     const LsGroups *groups;
 };
@@ -61,6 +62,21 @@ ls_queue_new(int rank, LsInstrument *instrument, const LsGroups *groups)
 }
 
 void
+ls_queue_set_plane(LsQueue *queue, LsPlane *plane, int ranks)
+{
+    queue->plane = plane;
+    queue->ranks = ranks;
+}
+
+static void
+free_entry(LsQueue *queue, LsEntry *entry)
+{
+    if (entry != NULL)
+        ls_device_release(queue->plane, &entry->use);
+    free(entry);
+}
+
+void
 ls_queue_free(LsQueue *queue)
 {
     pthread_mutex_lock(&queue->lock);
@@ -69,7 +85,7 @@ ls_queue_free(LsQueue *queue)
     pthread_mutex_unlock(&queue->lock);
     for (LsEntry *entry = queue->abandoned, *next; entry != NULL; entry = next) {
         next = entry->next;
-        free(entry);
+        free_entry(queue, entry);
     }
     ls_request_list_clear(&queue->waiting);
     ls_handles_clear(&queue->handles);
@@ -135,14 +151,14 @@ typedef struct Submission {
     int64_t occurrence;
 } Submission;
 
-static bool
-prepare(Submission *submission, int rank, const lockstep_tensor *tensor, const LsWork *work,
-        bool forget, int64_t now_ns)
+static lockstep_status
+prepare(const LsQueue *queue, Submission *submission, const lockstep_tensor *tensor,
+        const LsWork *work, bool forget, int64_t now_ns)
 {
     bool flat = tensor->shape == NULL;
-    submission->entry = malloc(sizeof *submission->entry);
-    if (submission->entry == NULL || !fill_request(&submission->request, rank, tensor, work))
-        return false;
+    submission->entry = calloc(1, sizeof *submission->entry);
+    if (submission->entry == NULL || !fill_request(&submission->request, queue->rank, tensor, work))
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "tensor %s: out of memory", tensor->name);
     *submission->entry = (LsEntry){.input = tensor->input,
                                    .output = tensor->output,
                                    .count = tensor->count,
@@ -156,7 +172,8 @@ prepare(Submission *submission, int rank, const lockstep_tensor *tensor, const L
                                    .callback = tensor->callback,
                                    .user = tensor->user,
                                    .submit_ns = now_ns};
-    return true;
+    return ls_device_admit(queue->plane, queue->rank, queue->ranks, tensor, work,
+                           &submission->entry->use);
 }
 
 /* Under the lock: ids of the name and of its group's, once something is recorded. */
@@ -247,10 +264,8 @@ ls_queue_submit(LsQueue *queue, const lockstep_tensor *const *tensors, size_t n,
     if (submissions == NULL)
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "%zu tensors: out of memory", n);
     lockstep_status status = LOCKSTEP_OK;
-    for (size_t i = 0; i < n && status == LOCKSTEP_OK; i++) {
-        if (!prepare(&submissions[i], queue->rank, tensors[i], work, ret_handles == NULL, now))
-            status = ls_fail(LOCKSTEP_ERR_NO_MEMORY, "tensor %s: out of memory", tensors[i]->name);
-    }
+    for (size_t i = 0; i < n && status == LOCKSTEP_OK; i++)
+        status = prepare(queue, &submissions[i], tensors[i], work, ret_handles == NULL, now);
     if (status == LOCKSTEP_OK)
         status = insert_all(queue, submissions, n);
     for (size_t i = 0; i < n; i++) {
@@ -263,7 +278,7 @@ ls_queue_submit(LsQueue *queue, const lockstep_tensor *const *tensors, size_t n,
                 ls_instrument_code(work->operation, tensor->dtype, work->reduction));
         } else {
             ls_request_clear(&submissions[i].request);
-            free(submissions[i].entry);
+            free_entry(queue, submissions[i].entry);
         }
         if (ret_handles != NULL)
             ret_handles[i] = status == LOCKSTEP_OK ? submissions[i].handle : 0;
@@ -434,7 +449,7 @@ ls_queue_finish(LsQueue *queue, LsEntry *entry, int64_t buffer, lockstep_status 
     if (abandoned)
         return;
     complete(queue, entry, buffer, status, text);
-    free(entry);
+    free_entry(queue, entry);
 }
 
 /* Sets the end and returns the list of what was on its way; NULL also where it was set before. */
@@ -473,7 +488,7 @@ fail_list(LsQueue *queue, LsEntry *left, bool dispose)
         snprintf(text, sizeof text, "tensor %.100s: %s", entry->name->text, queue->end_text);
         complete(queue, entry, -1, queue->end_status, text);
         if (dispose)
-            free(entry);
+            free_entry(queue, entry);
     }
 }
 

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "reduce/device-entry.h"
 #include "reduce/group.h"
 #include "reduce/instrument.h"
 #include "reduce/lockstep.h"
@@ -40,6 +41,7 @@ typedef struct LsEntry {
     int64_t occurrence;
     int64_t submit_ns; /* on the recorder's clock */
     uint32_t record_name;
+    LsDeviceUse use;
 } LsEntry;
 
 /* What is asked of the tensor; operation: LsOperation. */
@@ -61,6 +63,8 @@ typedef struct LsQueueState {
 /* instrument and groups (which are written down with submissions; NULL: none) are borrowed. NULL:
  * out of memory. */
 LsQueue *ls_queue_new(int rank, LsInstrument *instrument, const LsGroups *groups);
+/* Before the first submission: tensors may lie on the plane's device. Borrowed. */
+void ls_queue_set_plane(LsQueue *queue, LsPlane *plane, int ranks);
 /* After the last call of every other function; waits for threads still inside ls_queue_wait(). */
 void ls_queue_free(LsQueue *queue);
 

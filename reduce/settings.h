@@ -36,6 +36,7 @@ typedef enum LsCompression {
     LS_COMPRESSION_ONEBIT,
     LS_COMPRESSION_TOPK,
 } LsCompression;
+typedef enum LsMemory { LS_MEMORY_AUTO, LS_MEMORY_HOST, LS_MEMORY_DEVICE } LsMemory;
 typedef enum LsWatcherMethod { LS_WATCHER_AUTO, LS_WATCHER_POLL, LS_WATCHER_OFF } LsWatcherMethod;
 
 const char *ls_setting_name(LsSettingId id);

@@ -6,6 +6,11 @@
 #include "capture/format.h"
 #include "reduce/failure.h"
 
+#include <stddef.h>
+
+/* What a tensor of the first header has. What came after it is read only where it is. */
+#define TENSOR_FIRST_SIZE offsetof(lockstep_tensor, memory)
+
 /* What can be said of a tensor on this rank alone. NULL: nothing is wrong. */
 static const char *
 find_fault(const lockstep_tensor *tensor)
@@ -62,10 +67,11 @@ submit(lockstep_context *context, const lockstep_tensor *const *tensors, size_t 
         return ls_fail(LOCKSTEP_ERR_ARGUMENT, "context or tensor is NULL");
     for (size_t i = 0; i < n; i++) {
         const lockstep_tensor *tensor = tensors[i];
-        if (tensor->size < sizeof *tensor)
+        if (tensor->size < TENSOR_FIRST_SIZE)
             return ls_fail(LOCKSTEP_ERR_ARGUMENT,
-                           "tensor->size is %zu, which is less than the %zu of lockstep_tensor",
-                           tensor->size, sizeof *tensor);
+                           "tensor->size is %zu, which is less than the %zu that lockstep_tensor "
+                           "had at first",
+                           tensor->size, TENSOR_FIRST_SIZE);
         const char *fault = find_fault(tensor);
         if (fault == NULL && work->operation == LS_OPERATION_ALLREDUCE && overlaps_itself(tensor))
             fault = "its input and output overlap in part: they must be one, or apart";
@@ -162,7 +168,7 @@ LOCKSTEP_API lockstep_status
 lockstep_reduce_scatter(lockstep_context *context, const lockstep_tensor *tensor, lockstep_op op,
                         lockstep_handle *ret_handle)
 {
-    if (context != NULL && tensor != NULL && tensor->size >= sizeof *tensor &&
+    if (context != NULL && tensor != NULL && tensor->size >= TENSOR_FIRST_SIZE &&
         find_fault(tensor) == NULL && overlaps(context, tensor)) {
         if (ret_handle != NULL)
             *ret_handle = 0;

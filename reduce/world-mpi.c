@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #define CLOCK_TAG 1
+#define CRY_TAG   30000 /* of no other message: it is looked for while others are on their way */
 
 typedef struct MpiWorld {
     LsWorld base;
@@ -173,6 +174,34 @@ mpi_receive(LsWorld *world, int peer, void *data, int size_bytes)
                         "MPI_Recv");
 }
 
+/* A message so short that it leaves at once, whoever receives it. */
+static void
+mpi_cry(const LsWorld *world)
+{
+    for (int peer = 0; peer < world->ranks; peer++) {
+        if (peer != world->rank)
+            MPI_Send(ls_failure_text(), LS_FAILURE_TEXT_MAX, MPI_BYTE, peer, CRY_TAG,
+                     ls_world_mpi_communicator(world));
+    }
+}
+
+static bool
+mpi_hear(const LsWorld *world)
+{
+    char text[LS_FAILURE_TEXT_MAX];
+    MPI_Comm communicator = ls_world_mpi_communicator(world);
+    MPI_Status status;
+    int there = 0;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, CRY_TAG, communicator, &there, &status) != MPI_SUCCESS ||
+        !there ||
+        MPI_Recv(text, sizeof text, MPI_BYTE, status.MPI_SOURCE, CRY_TAG, communicator,
+                 MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        return false;
+    text[sizeof text - 1] = '\0';
+    ls_fail(LOCKSTEP_ERR_DEVICE, "rank %d: %s", status.MPI_SOURCE, text);
+    return true;
+}
+
 const LsWorldClass ls_world_mpi = {
     .name = "mpi",
     .fits = mpi_fits,
@@ -181,4 +210,6 @@ const LsWorldClass ls_world_mpi = {
     .transport = mpi_transport,
     .send = mpi_send,
     .receive = mpi_receive,
+    .cry = mpi_cry,
+    .hear = mpi_hear,
 };

@@ -68,6 +68,17 @@ self_receive(LsWorld *world, int peer, void *data, int size_bytes)
     return ls_fail(LOCKSTEP_ERR_INTERNAL, "a rank alone has no peer %d", peer);
 }
 
+static void
+self_cry(const LsWorld *world)
+{
+}
+
+static bool
+self_hear(const LsWorld *world)
+{
+    return false;
+}
+
 const LsWorldClass ls_world_self = {
     .name = "self",
     .fits = self_fits,
@@ -76,4 +87,6 @@ const LsWorldClass ls_world_self = {
     .transport = self_transport,
     .send = self_send,
     .receive = self_receive,
+    .cry = self_cry,
+    .hear = self_hear,
 };

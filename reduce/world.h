@@ -33,6 +33,11 @@ typedef struct LsWorldClass {
     /* Point to point, blocking, between host leaders in a cycle that has announced it. */
     lockstep_status (*send)(LsWorld *world, int peer, const void *data, int size_bytes);
     lockstep_status (*receive)(LsWorld *world, int peer, void *data, int size_bytes);
+    /* To all ranks, not waiting for any: this one has failed, for the reason that the thread's
+     * sentence gives. */
+    void (*cry)(const LsWorld *world);
+    /* Whether a rank has; the sentence is then its. */
+    bool (*hear)(const LsWorld *world);
 } LsWorldClass;
 
 /* First member of every world's own struct. */
