@@ -228,6 +228,13 @@ get_call(Native *native, int64_t buffer, uint32_t communicator)
     return row;
 }
 
+/* What a plane on a device does before its first collective: shown, and no part of the call. */
+static bool
+is_preparation(const char *text)
+{
+    return strcmp(text, "WAIT_FOR_DATA") == 0 || strcmp(text, "INIT_NCCL") == 0;
+}
+
 /* A buffer may take several operations, one after the other (hierarchical planes): one call. */
 void
 ls_native_add_operation(Native *native, const LsRecord *record)
@@ -236,6 +243,11 @@ ls_native_add_operation(Native *native, const LsRecord *record)
     uint32_t row = get_call(native, record->args[0], communicator);
     LsCall *call = &g_array_index(native->process->calls, LsCall, row);
     uint32_t name = ls_native_name(native, record->name);
+    if (is_preparation(ls_strings_get(native->process->strings, name))) {
+        ls_track_builder_add(communication_track(native, communicator), record->start_ns,
+                             record->end_ns, name, row);
+        return;
+    }
     if (call->start_ns == LS_TIME_NONE || record->start_ns < call->start_ns) {
         call->start_ns = record->start_ns;
         call->name = name;

@@ -273,7 +273,8 @@ cuMemAlloc_v2(LsCuPointer *pointer, size_t bytes)
     Call call = call_begin(LS_CUPTI_CALL_MEM_ALLOC);
     if (device_of_thread < 0)
         return call_end(&call, LS_CUDA_ERROR_INVALID_CONTEXT);
-    bool is_full = atomic_fetch_add(&n_asked, 1) + 1 == double_settings()->alloc_fail;
+    int64_t first = double_settings()->alloc_fail;
+    bool is_full = first > 0 && atomic_fetch_add(&n_asked, 1) + 1 >= first;
     void *at = bytes > 0 && !is_full ? allocate(bytes, false) : NULL;
     *pointer = (LsCuPointer)(uintptr_t)at;
     return call_end(&call, bytes == 0   ? LS_CUDA_ERROR_INVALID_VALUE
