@@ -22,6 +22,7 @@
 #include "capture/settings.h"
 #include "tracer/record-chunks.h"
 #include "tracer/record-squeeze.h"
+#include "tracer/record-sync.h"
 
 #define STATUS_USAGE      2
 #define STATUS_UNREADABLE 3
@@ -154,6 +155,15 @@ take_file(void *user, const char *path, const char *name)
            (pack->steps == NULL || !pack->has_steps || tell_steps(pack));
 }
 
+/* Clocks between hosts are of no rank and of every step. */
+static bool
+take_clocks(void *user, const char *path, const char *name)
+{
+    Pack *pack = user;
+    Pack whole = {.out = pack->out, .rank = LS_RANK_UNKNOWN};
+    return ls_chunks_read(path, take_chunk, &whole, NULL) == LS_OK;
+}
+
 /* -- Words -- */
 
 static int
@@ -224,8 +234,13 @@ ls_record_pack(int argc, char **argv)
         return STATUS_UNREADABLE;
     }
     LsStatus listed = ls_traces_list(pack.folder, take_file, &pack);
-    bool is_whole = ls_squeeze_close(pack.out, &bytes, &is_compressed);
+    char clocks[LS_AREA_PATH_MAX];
     int error = errno;
+    snprintf(clocks, sizeof clocks, "%s/" LS_SYNC_FOLDER, pack.folder);
+    ls_recover_folder(clocks, NULL);
+    ls_traces_list(clocks, take_clocks, &pack);
+    bool is_whole = ls_squeeze_close(pack.out, &bytes, &is_compressed);
+    error = listed != LS_OK ? error : errno;
     if (close(fd) != 0 || !is_whole) {
         fprintf(stderr, "lockstep-record pack: %s cannot be written: %s\n", pack.file,
                 strerror(error));

@@ -16,6 +16,7 @@
 #include "capture/settings.h"
 #include "tracer/record-child.h"
 #include "tracer/record-chunks.h"
+#include "tracer/record-ends.h"
 #include "tracer/record-environment.h"
 #include "tracer/record-flight.h"
 #include "tracer/record-folder.h"
@@ -98,9 +99,11 @@ write_empty_trace(const Job *job)
     ls_recorder_close();
 }
 
+/* The command has ended, well or not: a job that failed is not held up for our line. */
 static void
-finish(Job *job, uint32_t files_before)
+finish(Job *job, uint32_t files_before, bool is_well)
 {
+    bool speaks = job->options.quiet == NULL;
     if (job->folder[0] == '\0')
         return;
     ls_record_sync_stop(job->sync);
@@ -108,7 +111,11 @@ finish(Job *job, uint32_t files_before)
     ls_recover_folder(job->folder, NULL);
     if (count_files(job) == files_before)
         write_empty_trace(job);
-    if (job->is_first && job->options.quiet == NULL)
+    if (speaks)
+        ls_record_ends_mark(job->folder, &job->identity);
+    if (speaks && job->is_first && is_well)
+        ls_record_ends_wait(job->folder, &job->identity);
+    if (speaks && job->is_first)
         ls_record_say_sum(job->folder, job->options.flight != NULL);
 }
 
@@ -130,6 +137,7 @@ record(Job *job)
     if (job->folder[0] != '\0') {
         ls_record_plan_apply(&job->plan, &job->identity, job->folder);
         ls_record_timeline_open(&job->timeline, &job->options, &job->identity);
+        ls_record_ends_begin(job->folder, &job->identity);
         files_before = count_files(job);
         if (job->is_first && job->plan.kit[0] != '\0')
             ls_record_hint_container(job->options.command, job->plan.kit, job->folder);
@@ -146,10 +154,10 @@ record(Job *job)
         int error = errno;
         fprintf(stderr, "lockstep record: %s cannot be run: %s\n", job->options.command[0],
                 strerror(error));
-        finish(job, files_before);
+        finish(job, files_before, false);
         return error == ENOENT ? 127 : 126;
     }
-    finish(job, files_before);
+    finish(job, files_before, status == 0);
     ls_record_end_as(status);
 }
 
