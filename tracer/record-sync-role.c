@@ -151,21 +151,24 @@ ask(LsRecordSync *sync, const LsSyncPlace *places, size_t n_places, bool is_last
 static bool
 follow(LsRecordSync *sync, const LsSyncPlace *places, size_t n_places)
 {
-    uint32_t pause_ms = FIRST_MS, hub_ms = LS_SYNC_LOOK_MS;
+    uint32_t growing_ms = FIRST_MS, hub_ms = LS_SYNC_LOOK_MS;
     for (int failures = 0; failures < GIVE_UP;) {
         LsSyncOutcome outcome = ask(sync, places, n_places, false, &hub_ms);
         bool is_good = outcome == LS_SYNC_MEASURED, is_own = outcome == LS_SYNC_SAME_BOOT;
+        uint32_t pause_ms = is_own ? LS_SYNC_LOOK_MS : hub_ms;
         failures = is_good || is_own ? 0 : failures + 1;
+        if (failures > 0)
+            pause_ms = FIRST_MS << failures;
+        else if (growing_ms < pause_ms)
+            pause_ms = growing_ms;
+        growing_ms *= growing_ms < pause_ms * 2 ? 2 : 1;
         if (is_own)
             ls_sync_note(sync, "%s", "");
-        if (ls_sync_wait(&sync->self, pause_ms < hub_ms ? pause_ms : hub_ms)) {
+        if (ls_sync_wait(&sync->self, pause_ms)) {
             if (is_good)
                 ask(sync, places, n_places, true, &hub_ms);
             return true;
         }
-        if (failures <= 1)
-            pause_ms = pause_ms < LS_SYNC_LOOK_MS ? pause_ms * 2 : LS_SYNC_LOOK_MS;
-        hub_ms = is_good ? hub_ms : LS_SYNC_LOOK_MS;
     }
     return false;
 }

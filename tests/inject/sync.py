@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""sync.py RECORD LOCKSTEP CAPTURE: clocks of hosts that wrappers of `lockstep record` compare.
+
+Each wrapper is a host of its own: the doubles of the clock and of the boot id shift its clock by seconds,
+let it drift by 100 ppm, and give it another boot. The truth is the machine's clock, read around each mark.
+Each case runs in a folder of its own; TAP on standard output."""
+import ctypes
+import json
+import os
+import re
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+RECORD, LOCKSTEP, CAPTURE = (os.path.abspath(path) for path in sys.argv[1:4])
+LAUNCHERS = re.compile(r"^(LOCKSTEP_|OMPI_|PMIX_|PMI_|SLURM_|HOROVOD_|DMLC_|TORCHELASTIC_)")
+CLEAN = {name: value for name, value in os.environ.items()
+         if not LAUNCHERS.match(name) and name not in ("RANK", "LOCAL_RANK", "LD_PRELOAD")}
+CLOCKS = [(0, 0), (5_000_000_000, 100_000), (-5_000_000_000, -100_000)]  # ns, ns a second
+BOUND_NS = 2_000_000  # of a busy machine; a quiet one shows tens of microseconds
+
+# Marks steps, and says the machine's time before and after each.
+STEPS = """
+import ctypes, sys, time
+marks = ctypes.CDLL(sys.argv[1])
+end = time.monotonic() + float(sys.argv[2])
+number = 0
+with open(sys.argv[3], "w") as out:
+    while time.monotonic() < end:
+        before = time.monotonic_ns()
+        marks.lockstep_step_begin(ctypes.c_int64(number))
+        print(number, before, time.monotonic_ns(), file=out, flush=True)
+        time.sleep(0.02)
+        marks.lockstep_step_end(ctypes.c_int64(1), ctypes.c_int64(0))
+        number += 1
+"""
+
+
+def start(rank, world, seconds, *options, host=None, folder="R"):
+    """The wrapper of a rank on a host (its own, unless told otherwise)."""
+    host = rank if host is None else host
+    offset, drift = CLOCKS[host]
+    env = {**CLEAN, "LOCKSTEP_TEST_CLOCK": f"{offset}:{drift}:{ANCHOR}", "LOCKSTEP_TEST_BOOT_ID": f"boot-{host}"}
+    words = [RECORD, "-o", folder, "--run-id", "x", "--as-rank", str(rank), "--world", str(world), *options, "--",
+             "python3", "-c", STEPS, CAPTURE, str(seconds), f"truth-{rank}"]
+    return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(running):
+    """All end well and have said nothing but the closing line."""
+    for process in running:
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0 and out == "", (process.args, process.returncode, out, err)
+        assert all(line.startswith("lockstep: ") and " lost, " in line for line in err.splitlines()), err
+
+
+def report(folder):
+    text = subprocess.run([LOCKSTEP, "report", folder, "--format", "json"], capture_output=True, text=True,
+                          check=True).stdout
+    return json.loads(text)["tables"]
+
+
+def findings(folder):
+    return subprocess.run([LOCKSTEP, "check", folder], capture_output=True, text=True, check=False).stdout
+
+
+def check_times(folder, ranks):
+    """Every step of these ranks lies where it was, within the stated bound; returns the rows of ranks."""
+    tables = report(folder)
+    rows = {row["rank"]: row for row in tables["ranks"]}
+    assert sorted(rows) == sorted({row["rank"] for row in tables["ranks"]}), "a wrapper is no rank"
+    assert rows[0]["clock_method"] == "reference", rows[0]
+    for rank in ranks:
+        truth = {int(line.split()[0]): tuple(map(int, line.split()[1:])) for line in open(f"truth-{rank}")}
+        bound = rows[rank]["clock_uncertainty_ns"]
+        method = rows[rank]["clock_method"]
+        assert method == ("reference" if rank == 0 else "round trips"), (rank, method, findings(folder))
+        assert bound < BOUND_NS, (rank, bound)
+        steps = [row for row in tables["steps"] if row["rank"] == rank]
+        worst = 0
+        for step in steps:
+            before, after = truth[step["step"]]
+            worst = max(worst, before - step["start_ns"], step["start_ns"] - after)
+        assert len(steps) > 20 and worst <= bound, (rank, len(steps), worst, bound)
+        print(f"# rank {rank}: {len(steps)} steps, off by {max(worst, 0)} ns at most, bound {bound} ns")
+    return rows
+
+
+def hub(folder, number=0):
+    """boot, [(address, port)] of the hub"""
+    lines = [line.split() for line in open(f"{folder}/.clocks/hub-{number}")]
+    return next(line[1] for line in lines if line[0] == "boot"), [(line[1], int(line[2])) for line in lines
+                                                                   if line[0] == "at"]
+
+
+def wait_for(path, seconds=20):
+    end = time.monotonic() + seconds
+    while not (os.path.exists(path) and os.path.getsize(path) > 0):
+        assert time.monotonic() < end, f"{path} does not come"
+        time.sleep(0.02)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def knock(place):
+    """What comes to a port sooner or later."""
+    for said in (b"", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 8, b"\x16\x03\x01" + bytes(400), os.urandom(104)):
+        with socket.create_connection(place, timeout=5) as guest:
+            guest.sendall(said)
+            try:
+                while said and guest.recv(4096):
+                    pass
+            except ConnectionError:
+                pass
+    return socket.create_connection(place, timeout=5)  # and stays, silent
+
+
+def clocks_come_back():
+    """Three hosts, the third with two ranks; strangers at the port all the while."""
+    running = [start(rank, 4, 6, host=min(rank, 2)) for rank in range(4)]
+    wait_for("R/.clocks/hub-0")
+    time.sleep(1)
+    _, places = hub("R")
+    held = [knock(place) for place in places if place[0] == "127.0.0.1"]
+    finish(running)
+    assert held
+    rows = check_times("R", range(4))
+    assert len(rows) == 4
+    hosts = [name for name in os.listdir("R/.clocks") if name.endswith(".lks")]
+    assert len(hosts) == 3, "one wrapper of each host measures"
+    assert not os.path.exists("R/.clocks/hub-1")
+    for name, mode in ((".clocks", 0o700), (".clocks/key", 0o600), (".clocks/hub-0", 0o600)):
+        assert stat.S_IMODE(os.stat(f"R/{name}").st_mode) == mode, name
+    assert "turned away" in findings("R") and "not measured" not in findings("R"), findings("R")
+    subprocess.run([RECORD, "pack", "R", "-o", "all.lks", "--rank", "0,1", "--step", "5:60"], check=True,
+                   stdout=subprocess.DEVNULL)
+    packed = {row["rank"]: row for row in report("all.lks")["ranks"]}
+    assert sorted(packed) == [0, 1] and packed[1]["clock_method"] == "round trips", packed
+
+
+def killed():
+    """The hub's wrapper is killed, then an asker's: the rest goes on, with another hub."""
+    running = [start(rank, 3, 9) for rank in range(3)]
+    wait_for("R/.clocks/hub-0")
+    time.sleep(3)
+    first = int(hub("R")[0].split("-")[1])
+    running[first].kill()
+    wait_for("R/.clocks/hub-1", 12)
+    second = int(hub("R", 1)[0].split("-")[1])
+    assert second != first
+    time.sleep(1.5)
+    third = 3 - first - second
+    running[third].kill()
+    finish([running[second]])
+    for process in running:
+        process.communicate(timeout=30)
+    check_times("R", range(3))
+
+
+def by_place():
+    """Hosts that share no folder, nor anything but a key."""
+    place = f"127.0.0.1:{free_port()}"
+    running = [start(rank, 3, 3, "--sync", place, "--sync-key", "key", folder=f"H{rank}") for rank in range(3)]
+    finish(running)
+    assert stat.S_IMODE(os.stat("key").st_mode) == 0o600 and not os.path.exists("H0/.clocks/key")
+    for rank in range(3):
+        shutil.copytree(f"H{rank}", "R", dirs_exist_ok=True)
+    check_times("R", range(3))
+
+
+def wrong_key():
+    """Each host with a key of its own: nobody is believed, both say what to do."""
+    place = f"127.0.0.1:{free_port()}"
+    finish([start(rank, 2, 2.5, "--sync", place, folder=f"H{rank}") for rank in range(2)])
+    said = findings("H0") + findings("H1")
+    assert "does not have our key; give both hosts the same --sync-key FILE" in said, said
+    assert "turned away" in said, said
+    for rank in range(2):
+        shutil.copytree(f"H{rank}", "R", dirs_exist_ok=True)
+    rows = {row["rank"]: row for row in report("R")["ranks"]}
+    assert rows[1]["clock_method"] == "wall clock", rows[1]
+    with open("open.key", "w", encoding="utf-8") as out:
+        out.write("0" * 64 + "\n")
+    os.chmod("open.key", 0o644)
+    finish([start(0, 2, 0.1, "--sync", place, "--sync-key", "open.key", folder="O")])
+    assert "can be read by others (chmod 600)" in findings("O"), findings("O")
+
+
+def measure(*options):
+    """Seconds that a command takes which does nothing, the best of five."""
+    best = 60
+    for _ in range(5):
+        begin = time.monotonic()
+        done = subprocess.run([RECORD, "-o", "T", "--run-id", "y", "--as-rank", "0", "--world", "2", "--quiet",
+                               *options, "--", "true"], env=CLEAN, capture_output=True, text=True, check=False)
+        best = min(best, time.monotonic() - begin)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+        shutil.rmtree("T")
+    return best
+
+
+def absent():
+    """Nobody there, by any way: no delay, nothing said, a note in the run."""
+    without = measure("--no-sync")
+    for options in ([], ["--sync", f"127.0.0.1:{free_port()}"], ["--sync", "10.255.255.1:4000"],
+                    ["--sync", "no.such.host.invalid:4000"]):
+        took = measure(*options)
+        print(f"# {' '.join(options) or 'by the folder'}: {took * 1000:.0f} ms, with --no-sync {without * 1000:.0f} ms")
+        assert took < without + 0.15, (options, took, without)
+    for place, why in (("10.255.255.1:4000", "no wrapper answered at|not measured"),
+                       ("no.such.host.invalid:4000", "is not found")):
+        finish([start(0, 2, 1.5, "--sync", place, folder="A")])
+        text = findings("A")
+        assert "clocks between hosts were not measured: " in text and re.search(why, text), text
+        shutil.rmtree("A")
+
+
+def refused():
+    """A public address, by name of the option that allows it; words that make no place."""
+    for words, said in ((["--sync", "8.8.8.8:4000"], "--sync-public allows it"),
+                        (["--sync", "[2001:db8::1]:4000"], "--sync-public allows it"),
+                        (["--sync", "gpu01"], "expected HOST:PORT"),
+                        (["--sync", "gpu01:0"], "expected HOST:PORT"),
+                        (["--sync", "a:1", "--no-sync"], "contradict")):
+        done = subprocess.run([RECORD, *words, "--", "true"], env=CLEAN, capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, (words, done)
+    finish([start(0, 2, 0.2, "--no-sync")])
+    assert not os.path.exists("R/.clocks")
+
+
+def one_host():
+    """All ranks on one host, as the launcher says: no port, no folder."""
+    env = {**CLEAN, "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+    subprocess.run([RECORD, "-o", "R", "--quiet", "--", "true"], env=env, check=True)
+    assert os.path.exists("R/run.json") and not os.path.exists("R/.clocks")
+
+
+CASES = [clocks_come_back, killed, by_place, wrong_key, absent, refused, one_host]
+ANCHOR = time.monotonic_ns() // 1_000_000_000 * 1_000_000_000
+
+
+def main():
+    ctypes.CDLL(CAPTURE)  # must be there
+    failed = 0
+    print(f"1..{len(CASES)}")
+    for number, case in enumerate(CASES, 1):
+        with tempfile.TemporaryDirectory() as where:
+            os.chdir(where)
+            try:
+                case()
+                print(f"ok {number} /inject/sync/{case.__name__}", flush=True)
+            except Exception as error:  # any of them is the case's failure
+                failed += 1
+                print(f"not ok {number} /inject/sync/{case.__name__}")
+                print("# " + repr(error).replace("\n", "\n# "), flush=True)
+            os.chdir("/")
+    return 1 if failed else 0
+
+
+sys.exit(main())
