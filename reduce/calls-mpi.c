@@ -9,6 +9,11 @@
 #include "reduce/message.h"
 #include "reduce/world-mpi.h"
 
+/* A rank's share of one allreduce. MPI allocates a buffer of about that size: a larger one comes
+ * from the kernel, and goes back to it, in each call, page by page, and does not stay in the cache.
+ * A smaller one would make the messages of a ring so short that their latency counts. */
+#define SHARE_BYTES (2 * 1024 * 1024)
+
 /* What MPI calls: it gives no user pointer, so one function per row. */
 #define USER_DEFINE(DTYPE, OP, name, element, load, store, expression)                             \
     static void user_##name(void *in, void *inout, int *count, MPI_Datatype *type)                 \
@@ -102,9 +107,25 @@ ls_mpi_ops_open(LsMpiOps *ops)
 }
 
 static int
+least(int64_t left, int64_t piece)
+{
+    return (int)(left < piece ? left : piece);
+}
+
+static int
 piece_of(int64_t left)
 {
-    return (int)(left < LS_MPI_PIECE ? left : LS_MPI_PIECE);
+    return least(left, LS_MPI_PIECE);
+}
+
+/* Elements of one call: a ring divides them among the ranks. */
+static int64_t
+allreduce_piece(MPI_Comm communicator, size_t width)
+{
+    int ranks = 1;
+    MPI_Comm_size(communicator, &ranks);
+    int64_t piece = (int64_t)ranks * SHARE_BYTES / (int64_t)width;
+    return piece < LS_MPI_PIECE ? piece : LS_MPI_PIECE;
 }
 
 lockstep_status
@@ -113,9 +134,9 @@ ls_mpi_allreduce(const LsMpiOps *ops, MPI_Comm communicator, const void *input, 
 {
     size_t width = ls_dtype_bytes((uint8_t)dtype);
     lockstep_status status = LOCKSTEP_OK;
-    int64_t at = 0;
+    int64_t at = 0, most = allreduce_piece(communicator, width);
     do {
-        int piece = piece_of(count - at);
+        int piece = least(count - at, most);
         const char *from = (const char *)input + (size_t)at * width;
         char *to = (char *)output + (size_t)at * width;
         status =

@@ -52,28 +52,46 @@ check(const void *data, lockstep_dtype dtype, lockstep_op op, int64_t count)
 }
 
 static void
+check_case(lockstep_context *context, lockstep_dtype dtype, lockstep_op op, int64_t count,
+           bool in_place)
+{
+    size_t bytes = (size_t)(count + 1) * support_bytes(dtype);
+    void *in = g_malloc(bytes), *out = in_place ? in : g_malloc0(bytes);
+    for (int64_t i = 0; i < count; i++)
+        support_put(in, dtype, i, input(dtype, op, i, support_rank()));
+    lockstep_tensor tensor = support_tensor("t", in, out, count, dtype);
+    assert_status(support_reduce(context, &tensor, op), LOCKSTEP_OK);
+    check(out, dtype, op, count);
+    if (!in_place)
+        g_free(out);
+    g_free(in);
+}
+
+static void
 test_types(gconstpointer settings)
 {
     static const int64_t counts[] = {0, 1, 2, 3, 7, 64, 1000, 4099, 100000};
     lockstep_context *context = support_open(settings);
     for (guint c = 0; c < G_N_ELEMENTS(counts); c++) {
         for (int dtype = 0; dtype <= LOCKSTEP_INT64; dtype++) {
-            for (int op = 0; op <= LOCKSTEP_PRODUCT; op++) {
-                int64_t count = counts[c];
-                bool in_place = (c + (guint)dtype + (guint)op) % 2 != 0;
-                size_t bytes = (size_t)(count + 1) * support_bytes((lockstep_dtype)dtype);
-                void *in = g_malloc(bytes), *out = in_place ? in : g_malloc0(bytes);
-                for (int64_t i = 0; i < count; i++)
-                    support_put(in, (lockstep_dtype)dtype, i,
-                                input((lockstep_dtype)dtype, (lockstep_op)op, i, support_rank()));
-                lockstep_tensor tensor = support_tensor("t", in, out, count, (lockstep_dtype)dtype);
-                assert_status(support_reduce(context, &tensor, (lockstep_op)op), LOCKSTEP_OK);
-                check(out, (lockstep_dtype)dtype, (lockstep_op)op, count);
-                if (!in_place)
-                    g_free(out);
-                g_free(in);
-            }
+            for (int op = 0; op <= LOCKSTEP_PRODUCT; op++)
+                check_case(context, (lockstep_dtype)dtype, (lockstep_op)op, counts[c],
+                           (c + (guint)dtype + (guint)op) % 2 != 0);
         }
+    }
+    support_close(context);
+}
+
+/* Longer than what goes in one call of MPI (reduce/calls-mpi.c): pieces, the last one shorter. */
+static void
+test_pieces(void)
+{
+    int64_t bytes = 2 * support_ranks() * INT64_C(2097152) + 72;
+    lockstep_context *context = support_open("plane=mpi");
+    for (int in_place = 0; in_place <= 1; in_place++) {
+        check_case(context, LOCKSTEP_FLOAT32, LOCKSTEP_SUM, bytes / 4, in_place);
+        check_case(context, LOCKSTEP_FLOAT16, LOCKSTEP_MAX, bytes / 2, in_place);
+        check_case(context, LOCKSTEP_INT64, LOCKSTEP_AVERAGE, bytes / 8, in_place);
     }
     support_close(context);
 }
@@ -249,6 +267,7 @@ main(int argc, char **argv)
     support_init(&argc, &argv, MPI_THREAD_MULTIPLE);
     g_test_add_data_func("/mpi/exact/types", NULL, test_types);
     g_test_add_data_func("/mpi/exact/types-unfused", "fusion_threshold_bytes=0", test_types);
+    g_test_add_func("/mpi/exact/longer-than-a-call", test_pieces);
     g_test_add_func("/mpi/exact/average-extremes", test_average_extremes);
     g_test_add_func("/mpi/exact/nan-passes", test_nan);
     g_test_add_func("/mpi/exact/broadcast-from-every-root", test_broadcast);
