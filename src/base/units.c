@@ -103,7 +103,8 @@ parse_exponent(const char *at, const char *end, int *ret_exponent)
 static bool
 parse_decimal(const char *at, const char *end, Decimal *ret_decimal)
 {
-    const uint64_t limit = 100000000000000000u; /* 17 digits and one more fit in 63 bits */
+    /* Today's microseconds since 1970 have 16 digits, and three decimals make nanoseconds. */
+    const uint64_t limit = UINT64_MAX / 10 - 1;
     Decimal decimal = {0};
     bool point = false, any = false;
     if (at < end && (*at == '-' || *at == '+'))

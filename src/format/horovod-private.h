@@ -40,6 +40,7 @@ typedef struct Horovod {
     LsProcess *process;  /* of the writer */
     GHashTable *rows;    /* pid -> Row */
     GPtrArray *in_order; /* the same, as they appeared: results must not depend on a hash */
+    GHashTable *counts;  /* tensor's name -> its uses so far: two pids of one name are one tensor */
     GHashTable *ranks;   /* number -> LsProcess, other ranks that ticked */
     GPtrArray *others;   /* the same, in order of appearance */
     GPtrArray *batches;  /* Batch not finished */
@@ -50,6 +51,10 @@ typedef struct Horovod {
     bool header; /* 0.20.1 and later */
     uint64_t faults, unordered, lone_ends, unplaced;
 } Horovod;
+
+/* Behind the bracket of the list of events, *ret_wrapped: which is the value of an object's
+ * traceEvents. At the end of the bytes where they end before. false: there is no such list. */
+bool ls_horovod_find_events(const uint8_t *data, size_t length, size_t *ret_at, bool *ret_wrapped);
 
 /* What an operation's name means: LsOperation, LS_OPERATION_UNKNOWN. */
 uint8_t ls_horovod_operation(const char *name);

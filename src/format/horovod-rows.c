@@ -38,8 +38,12 @@ add_use(LsProcess *process, const char *tensor, uint32_t occurrence, uint8_t ope
 static void
 begin_use(Horovod *horovod, Row *row, uint8_t operation)
 {
+    void *name = GUINT_TO_POINTER(row->name);
+    uint32_t count = GPOINTER_TO_UINT(g_hash_table_lookup(horovod->counts, name));
     row->use = add_use(horovod->process, ls_strings_get(horovod->process->strings, row->name),
-                       row->n_uses++, operation);
+                       count, operation);
+    g_hash_table_insert(horovod->counts, name, GUINT_TO_POINTER(count + 1));
+    row->n_uses++;
     g_array_set_size(row->ticks, 0);
 }
 

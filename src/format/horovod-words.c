@@ -26,22 +26,59 @@ is_cut_event(const uint8_t *data, size_t length)
     return false;
 }
 
+static size_t
+pass_space(const uint8_t *data, size_t length, size_t at)
+{
+    while (at < length && g_ascii_isspace(data[at]))
+        at++;
+    return at;
+}
+
+/* From the key of the object form to behind its value's bracket; `length` where the file ends
+ * before. */
+static bool
+find_wrapped(const uint8_t *data, size_t length, size_t *ret_at)
+{
+    static const char key[] = "\"traceEvents\"";
+    const uint8_t *found = memmem(data, length, key, sizeof key - 1);
+    if (!found)
+        return false;
+    size_t at = pass_space(data, length, (size_t)(found - data) + sizeof key - 1);
+    if (at < length && data[at] == ':')
+        at = pass_space(data, length, at + 1);
+    if (at < length && data[at] != '[')
+        return false;
+    *ret_at = MIN(at + 1, length);
+    return true;
+}
+
+bool
+ls_horovod_find_events(const uint8_t *data, size_t length, size_t *ret_at, bool *ret_wrapped)
+{
+    size_t at = pass_space(data, length, 0);
+    *ret_wrapped = at < length && data[at] == '{';
+    *ret_at = MIN(at + 1, length);
+    if (*ret_wrapped)
+        return find_wrapped(data, length, ret_at);
+    return at == length || data[at] == '[';
+}
+
 bool
 ls_horovod_probe(const uint8_t *data, size_t length)
 {
     static const char *const signs[] = {"\"NEGOTIATE_", "\"CYCLE_START\"", "\"process_sort_index\"",
                                         "\"start_time_since_epoch_in_micros\"", "\"ENQUEUE_"};
-    size_t at = 0;
-    while (at < length && g_ascii_isspace(data[at]))
-        at++;
-    if (at == length)
-        return true; /* begun, and no event written yet */
-    if (data[at++] != '[')
+    size_t at;
+    bool wrapped;
+    if (!ls_horovod_find_events(data, length, &at, &wrapped))
         return false;
+    at = pass_space(data, length, at);
+    if (wrapped && at < length && data[at] == ']')
+        return true; /* what follows the list is no event */
     while (at < length && (g_ascii_isspace(data[at]) || data[at] == ']'))
         at++;
     if (at == length)
-        return true;
+        return true; /* begun, and no event written yet */
     if (data[at] != '{' || has(data, length, "\"cat\""))
         return false;
     for (size_t i = 0; i < G_N_ELEMENTS(signs); i++)

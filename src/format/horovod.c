@@ -18,6 +18,7 @@
 #define UPTIME_US      INT64_C(1000000000) /* a first time beyond is no time since a start (A8.1) */
 #define TICK_RANKS_MAX 65536u
 #define FAULTS_MAX     50
+#define HEAD_MAX       (64u << 10) /* as format.c looks at */
 
 static Row *
 get_row(Horovod *horovod, int64_t pid)
@@ -276,6 +277,7 @@ horovod_init(Horovod *horovod, const char *source)
         (Horovod){.process = ls_process_new(LS_SOURCE_HOROVOD),
                   .rows = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, free_row),
                   .in_order = g_ptr_array_new(),
+                  .counts = g_hash_table_new(NULL, NULL),
                   .ranks = g_hash_table_new(NULL, NULL),
                   .others = g_ptr_array_new(),
                   .batches = g_ptr_array_new(),
@@ -326,9 +328,24 @@ horovod_finish(Horovod *horovod, bool keep, GPtrArray *ret_processes)
     }
     g_ptr_array_unref(horovod->in_order);
     g_hash_table_unref(horovod->rows);
+    g_hash_table_unref(horovod->counts);
     g_hash_table_unref(horovod->ranks);
     g_ptr_array_unref(horovod->others);
     g_ptr_array_unref(horovod->batches);
+}
+
+/* To the first event. The head of an object has other keys, which are none. */
+static void
+pass_head(LsInput *input, LsJsonPull *pull)
+{
+    size_t have, at;
+    bool wrapped;
+    const uint8_t *head = ls_input_peek(input, HEAD_MAX, &have);
+    if (!ls_horovod_find_events(head, have, &at, &wrapped) || !wrapped)
+        return;
+    ls_input_skip(input, at);
+    if (at < have)
+        ls_json_pull_set_wrapped(pull);
 }
 
 bool
@@ -338,6 +355,7 @@ ls_horovod_load(LsInput *input, const char *source, GPtrArray *ret_processes, Ls
     Horovod horovod;
     horovod_init(&horovod, source);
     g_autoptr(LsJsonPull) pull = ls_json_pull_new(input, add_fault, &horovod);
+    pass_head(input, pull);
     int64_t offset;
     bool cancelled = false;
     for (json_object *event; !cancelled && (event = ls_json_pull_next(pull, &offset));) {

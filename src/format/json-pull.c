@@ -11,12 +11,14 @@
 
 #define OBJECT_MAX (1u << 20) /* longer is damage: records have some 100 bytes */
 #define FIRST_PEEK (16u << 10)
+#define REST_MAX   4096 /* behind the list of events */
 
 struct LsJsonPull {
     LsInput *input;
     json_tokener *tokener;
     LsJsonFault fault;
     void *user;
+    bool wrapped, ended, any; /* any: an object was there */
 };
 
 LsJsonPull *
@@ -39,10 +41,43 @@ ls_json_pull_free(LsJsonPull *pull)
     g_free(pull);
 }
 
+void
+ls_json_pull_set_wrapped(LsJsonPull *pull)
+{
+    pull->wrapped = true;
+}
+
 static bool
 is_between(char c)
 {
     return c == ',' || c == '[' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* Behind the list: more keys of the object, and nothing else. Another document there is somebody
+ * else's, written over this file. */
+static void
+check_rest(LsJsonPull *pull)
+{
+    int64_t at = ls_input_get_offset(pull->input);
+    size_t have;
+    const char *rest = (const char *)ls_input_peek(pull->input, REST_MAX + 1, &have);
+    const char *more = memmem(rest, have, "\"ph\"", 4);
+    g_autofree char *object = g_strdup_printf("{\"\":[%.*s", (int)MIN(have, REST_MAX), rest);
+    json_object *parsed;
+    pull->ended = true;
+    if (more == NULL && have <= REST_MAX) {
+        json_tokener_reset(pull->tokener);
+        parsed = json_tokener_parse_ex(pull->tokener, object, -1);
+        size_t end = json_tokener_get_parse_end(pull->tokener);
+        bool whole = parsed != NULL && object[end + strspn(object + end, " \t\r\n")] == '\0';
+        json_object_put(parsed);
+        if (whole)
+            return;
+    }
+    pull->fault(
+        pull->user, at,
+        "Behind the list of events stands more than the end of its object, as where several "
+        "processes wrote one file; it is left out.");
 }
 
 /* To the next object; what lies before it and is neither space nor comma is a fault. false: the
@@ -54,13 +89,24 @@ find_object(LsJsonPull *pull)
     bool found = false;
     size_t have;
     const char *at;
-    while (!found && (at = (const char *)ls_input_peek(pull->input, 1, &have)) && have > 0) {
+    while (!found && !pull->ended && (at = (const char *)ls_input_peek(pull->input, 1, &have)) &&
+           have > 0) {
         size_t i = 0;
-        for (; i < have && at[i] != '{'; i++)
+        bool closed = false;
+        for (; i < have && at[i] != '{' && !closed; i++) {
+            closed = pull->wrapped && at[i] == ']';
             if (junk_at < 0 && !is_between(at[i]))
                 junk_at = ls_input_get_offset(pull->input) + (int64_t)i;
-        found = i < have;
-        ls_input_skip(pull->input, i);
+        }
+        found = i < have && !closed;
+        ls_input_skip(pull->input, closed ? i - 1 : i);
+        if (closed)
+            check_rest(pull);
+    }
+    if (!found && pull->wrapped && !pull->ended && pull->any) {
+        pull->ended = true;
+        pull->fault(pull->user, ls_input_get_offset(pull->input),
+                    "The file ends before its list of events does.");
     }
     if (junk_at >= 0)
         pull->fault(pull->user, junk_at, "Text that is no event is left out.");
@@ -131,6 +177,7 @@ json_object *
 ls_json_pull_next(LsJsonPull *pull, int64_t *ret_offset)
 {
     while (find_object(pull)) {
+        pull->any = true;
         size_t want = FIRST_PEEK, have, length = 0;
         const char *text;
         json_object *object;

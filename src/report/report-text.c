@@ -116,8 +116,10 @@ write_report(FILE *out, const LsHeadline *headline, LsTable *const *tables, size
         else
             ls_text_write_table(out, tables[i], ls_trace_get_first_ns(input->trace));
     }
-    if (empty->len > 0)
-        fprintf(out, "\nwithout rows: %s\n", empty->str);
+    if (empty->len > 0) {
+        fputs("\nwithout rows: ", out);
+        ls_terminal_write_wrapped(out, empty->str, 14, 14, LS_TEXT_WIDTH);
+    }
     write_honesty(out, input);
     return ls_report_finish(out, error);
 }
