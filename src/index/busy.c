@@ -105,6 +105,7 @@ ls_busy_new(const LsSpans *spans, const uint8_t *category)
     busy->spans.category = category;
     busy->spans.n = spans->n;
     build(busy);
+    ls_busy_make_cells(busy);
     return busy;
 }
 
@@ -119,6 +120,7 @@ ls_busy_new_of_intervals(const LsIntervals *set)
     }
     busy->spans.stride = sizeof(LsInterval) / sizeof(int64_t);
     build(busy);
+    ls_busy_make_cells(busy);
     return busy;
 }
 
@@ -129,6 +131,7 @@ ls_busy_free(LsBusy *busy)
         return;
     for (int i = 0; i < busy->n_levels; i++)
         g_free(busy->levels[i]);
+    ls_busy_free_cells(busy);
     g_free(busy);
 }
 

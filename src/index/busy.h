@@ -88,11 +88,14 @@ typedef struct LsBusyColumns {
     const int64_t *edges; /* width + 1: where each begins; the last is end_ns */
     int32_t width;
     int64_t long_ns; /* spans of a pixel and more stop the sum */
-    int level;       /* of the pyramid to be taken, -1: spans (ls_busy_choose_level) */
+    /* ls_busy_choose_levels: */
+    int level;      /* of the pyramid, -1: spans */
+    int cell_level; /* of the cells, for stretches that are all alike; -1: none */
 } LsBusyColumns;
 
-/* The level of which some nodes share a column, where `to - from` spans lie in `width` of them. */
-int ls_busy_choose_level(const LsBusy *busy, size_t from, size_t to, int32_t width);
+/* The levels of which some nodes and some cells share a column, where the spans [from, to) lie in
+ * all of the columns. Without either there are few spans a column. */
+void ls_busy_choose_levels(const LsBusy *busy, size_t from, size_t to, LsBusyColumns *columns);
 /* ls_busy_sum for column after column: adds to `into` (room for width columns) those that spans of
  * [from, to) begin in, x and later, their time outside the edges left out; stops before a long one.
  * Returns the first span not added. The cost is a few nodes or spans a column. */

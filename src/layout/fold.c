@@ -62,8 +62,8 @@ ls_fold_make_item(const LsScale *scale, int64_t start_ns, int64_t end_ns, LsItem
     if (start >= scale->end_ns || end < scale->start_ns || end_ns < start_ns ||
         (end == scale->start_ns && end > start_ns))
         return false;
-    int32_t x0 = MIN(ls_scale_get_x(scale, start), scale->width - 1);
-    int32_t x1 = MIN(MAX(ls_scale_get_x(scale, end), x0 + 1), scale->width);
+    int32_t x0 = MIN((int32_t)(get_x(scale, start) + 0.5), scale->width - 1);
+    int32_t x1 = MIN(MAX((int32_t)(get_x(scale, end) + 0.5), x0 + 1), scale->width);
     *ret_item = (LsItem){
         .x0 = (uint16_t)x0,
         .x1 = (uint16_t)x1,
@@ -121,38 +121,31 @@ add_span(Folder *folder, size_t span)
     folder->n++;
 }
 
-/* Columns as items: like ones side by side are one. */
-static void
-add_columns(Folder *folder, const LsBusyColumn *columns, size_t n)
+/* A column as an item; like ones side by side are one. */
+static inline void
+add_column(Folder *folder, const LsBusyColumn *c, double steps_per_ns)
 {
-    LsItem none = {0}, *items = folder->items + folder->n;
-    LsItem *last = &none;
-    double steps_per_ns = folder->scale->px_per_ns * SHARE_STEPS;
-    for (size_t i = 0; i < n; i++) {
-        const LsBusyColumn *c = &columns[i];
-        uint8_t share = get_share(steps_per_ns, c->busy_ns);
-        if (last->x1 == c->x && last->share == share && last->role == c->category &&
-            (last->flags & LS_ITEM_FOLDED)) {
-            last->x1++;
-            last->count += (uint32_t)c->n;
-            last->busy_ns += c->busy_ns;
-            continue;
-        }
-        last = items++;
-        *last = (LsItem){
-            .x0 = (uint16_t)c->x,
-            .x1 = (uint16_t)(c->x + 1),
-            .ref = (uint32_t)c->first,
-            .count = (uint32_t)c->n,
-            .busy_ns = c->busy_ns,
-            .role = c->category,
-            .share = share,
-            .flags = c->n > 1 || share < 255 ? LS_ITEM_FOLDED : 0,
-        };
+    LsItem *item = &folder->items[folder->n], *last = item - 1;
+    uint8_t share = get_share(steps_per_ns, c->busy_ns);
+    folder->next = c->x + 1;
+    if (folder->n > 0 && last->x1 == c->x && last->share == share && last->role == c->category &&
+        (last->flags & LS_ITEM_FOLDED)) {
+        last->x1++;
+        last->count += (uint32_t)c->n;
+        last->busy_ns += c->busy_ns;
+        return;
     }
-    folder->n = (size_t)(items - folder->items);
-    if (n > 0)
-        folder->next = columns[n - 1].x + 1;
+    folder->n++;
+    *item = (LsItem){
+        .x0 = (uint16_t)c->x,
+        .x1 = (uint16_t)(c->x + 1),
+        .ref = (uint32_t)c->first,
+        .count = (uint32_t)c->n,
+        .busy_ns = c->busy_ns,
+        .role = c->category,
+        .share = share,
+        .flags = c->n > 1 || share < 255 ? LS_ITEM_FOLDED : 0,
+    };
 }
 
 /* Behind the last column, by rounding: its spans that begin before the range ends. */
@@ -166,11 +159,31 @@ add_rest(Folder *folder, size_t span, size_t to, int64_t long_ns)
     return next > span ? next : to;
 }
 
+static void
+fold_columns(Folder *folder, const LsBusyColumns *columns, size_t from, size_t to)
+{
+    const LsBusy *busy = folder->busy;
+    LsBusyColumn *found = folder->scale->columns;
+    double steps_per_ns = folder->scale->px_per_ns * SHARE_STEPS;
+    for (size_t span = from, n; span < to;) {
+        int64_t start = ls_busy_get_start(busy, span);
+        if (ls_busy_get_end(busy, span) - start >= columns->long_ns) {
+            add_span(folder, span++);
+        } else if (folder->next >= columns->width) {
+            span = add_rest(folder, span, to, columns->long_ns);
+        } else {
+            span = ls_busy_sum_columns(busy, columns, span, to, folder->next, found, &n);
+            for (size_t i = 0; i < n; i++)
+                add_column(folder, &found[i], steps_per_ns);
+        }
+    }
+}
+
 void
 ls_fold_lane(const LsScale *scale, const LsBusy *busy, GArray *items)
 {
     guint first = items->len;
-    size_t room = (size_t)scale->width + 1, n_columns = 0;
+    size_t room = (size_t)scale->width + 1;
     size_t span = ls_busy_find(busy, scale->start_ns), to = ls_busy_find(busy, scale->end_ns);
     if (to < ls_busy_get_n(busy) && ls_busy_get_start(busy, to) < scale->end_ns)
         to++;
@@ -178,20 +191,10 @@ ls_fold_lane(const LsScale *scale, const LsBusy *busy, GArray *items)
         return;
     g_array_set_size(items, first + (guint)room);
     Folder folder = {scale, busy, &g_array_index(items, LsItem, first), 0, 0};
-    LsBusyColumns columns = {scale->edges, scale->width,
-                             MAX((int64_t)ceil(1 / scale->px_per_ns), 1),
-                             ls_busy_choose_level(busy, span, to, scale->width)};
-    LsBusyColumn *found = scale->columns;
-    while (span < to) {
-        int64_t start = ls_busy_get_start(busy, span);
-        if (ls_busy_get_end(busy, span) - start >= columns.long_ns) {
-            add_span(&folder, span++);
-        } else if (folder.next >= scale->width) {
-            span = add_rest(&folder, span, to, columns.long_ns);
-        } else {
-            span = ls_busy_sum_columns(busy, &columns, span, to, folder.next, found, &n_columns);
-            add_columns(&folder, found, n_columns);
-        }
-    }
+    LsBusyColumns columns = {.edges = scale->edges,
+                             .width = scale->width,
+                             .long_ns = MAX((int64_t)ceil(1 / scale->px_per_ns), 1)};
+    ls_busy_choose_levels(busy, span, to, &columns);
+    fold_columns(&folder, &columns, span, to);
     g_array_set_size(items, first + (guint)folder.n);
 }

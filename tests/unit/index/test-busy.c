@@ -91,6 +91,49 @@ test_sum(void)
     free_lane(lane);
 }
 
+/* A lane of one category and no long span, whose columns are read from cells: none of its time or
+ * spans is lost, and up to any edge what was summed is what lies before it, but for a part of a
+ * column. A gap of a third, in which no column is. */
+static void
+test_even(void)
+{
+    enum { WIDTH = 200 };
+    Lane *lane = g_new0(Lane, 1);
+    g_autoptr(GRand) random = g_rand_new_with_seed(6);
+    int64_t at = 1000, edges[WIDTH + 1];
+    for (int i = 0; i < N; i++) {
+        at += g_rand_int_range(random, 0, 100) + (i == N / 2 ? 300000 : 0);
+        lane->start_ns[i] = at;
+        at += g_rand_int_range(random, 20, 140);
+        lane->end_ns[i] = at;
+        lane->category[i] = 3;
+    }
+    lane->spans = (LsSpans){.n = N, .start_ns = lane->start_ns, .end_ns = lane->end_ns};
+    lane->busy = ls_busy_new(&lane->spans, lane->category);
+    for (int x = 0; x <= WIDTH; x++)
+        edges[x] = 1000 + (at - 1000) * x / WIDTH;
+    LsBusyColumns columns = {.edges = edges, .width = WIDTH, .long_ns = (at - 1000) / WIDTH};
+    LsBusyColumn found[WIDTH];
+    size_t n = 0, spans = 0;
+    int64_t sum_ns = 0;
+    ls_busy_choose_levels(lane->busy, 0, N, &columns);
+    g_assert_cmpint(columns.cell_level, >=, 0);
+    g_assert_cmpuint(ls_busy_sum_columns(lane->busy, &columns, 0, N, 0, found, &n), ==, N);
+    for (size_t i = 0; i < n; i++) {
+        g_assert_cmpuint(found[i].first, ==, spans);
+        g_assert_cmpuint(found[i].category, ==, 3);
+        g_assert_cmpint(found[i].x, >, i == 0 ? -1 : found[i - 1].x);
+        spans += found[i].n;
+        sum_ns += found[i].busy_ns;
+        int64_t truth = ls_busy_get_within(lane->busy, 0, edges[found[i].x + 1]);
+        g_assert_cmpint(ABS(sum_ns - truth), <=, columns.long_ns / 4);
+    }
+    g_assert_cmpuint(spans, ==, N);
+    g_assert_cmpint(sum_ns, ==, ls_busy_get_within(lane->busy, 0, at));
+    g_assert_cmpuint(n, <, WIDTH * 3 / 4);
+    free_lane(lane);
+}
+
 static void
 test_empty(void)
 {
@@ -138,6 +181,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/index/busy/time-within-any-range-is-exact", test_within);
     g_test_add_func("/index/busy/columns-hold-every-span-once", test_sum);
+    g_test_add_func("/index/busy/even-columns-are-those-of-the-spans", test_even);
     g_test_add_func("/index/busy/nothing-is-never-busy", test_empty);
     g_test_add_func("/index/series/least-and-most-are-those-of-the-samples", test_series);
     return g_test_run();
