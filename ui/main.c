@@ -19,7 +19,7 @@ typedef struct LsViewOptions {
     char **paths;
     int mode_index;
     int64_t at_ns;
-    gboolean version;
+    gboolean version, help;
 } LsViewOptions;
 
 static void
@@ -121,6 +121,17 @@ run_application(LsViewOptions *options)
     return g_application_run(G_APPLICATION(app), 0, NULL);
 }
 
+/* As GLib words it, in ASCII: a terminal of the C locale shows its ellipsis as "?". */
+static void
+print_help(GOptionContext *context)
+{
+    g_set_prgname("lockstep view");
+    g_autofree char *help = g_option_context_get_help(context, TRUE, NULL);
+    g_autoptr(GString) text = g_string_new(help);
+    g_string_replace(text, "…", "...", 0);
+    fputs(text->str, stdout);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -131,15 +142,22 @@ main(int argc, char **argv)
         {"at", 0, 0, G_OPTION_ARG_STRING, &options.at, "open at this time of the recording",
          "TIME"},
         {"version", 0, 0, G_OPTION_ARG_NONE, &options.version, "print the version", NULL},
-        {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options.paths, NULL, "[RUN...]"},
+        {"help", 'h', 0, G_OPTION_ARG_NONE, &options.help, "show this", NULL},
+        {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options.paths, NULL, NULL},
         {0},
     };
     g_autoptr(GError) error = NULL;
-    g_autoptr(GOptionContext) context = g_option_context_new("- look at a recorded run");
+    g_autoptr(GOptionContext) context = g_option_context_new("[RUN...]");
+    g_option_context_set_summary(context, "Opens a window on a run.");
+    g_option_context_set_help_enabled(context, FALSE);
     g_option_context_add_main_entries(context, entries, NULL);
     if (!g_option_context_parse(context, &argc, &argv, &error)) {
         fprintf(stderr, "lockstep view: %s\n", error->message);
         return EXIT_USAGE;
+    }
+    if (options.help) {
+        print_help(context);
+        return EXIT_DONE;
     }
     if (options.version) {
         puts("lockstep-view " LOCKSTEP_VERSION);

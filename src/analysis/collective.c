@@ -10,7 +10,7 @@
 #include "analysis/collective.h"
 
 #include "analysis/operation.h"
-#include "analysis/stats.h"
+#include "base/stats.h"
 #include "analysis/table-private.h"
 
 static const char *const verdict_names[] = {"ok", "tie", "inconclusive", "incomplete", "bound"};

@@ -8,7 +8,7 @@
  * a part of that.
  */
 #include "analysis/scope.h"
-#include "analysis/stats.h"
+#include "base/stats.h"
 #include "analysis/table-private.h"
 
 enum {

@@ -9,7 +9,7 @@
  * round; null where the control has no cache. Tree has no paths: it gives no rows.
  */
 #include "analysis/scope.h"
-#include "analysis/stats.h"
+#include "base/stats.h"
 #include "analysis/table-private.h"
 
 #include <string.h>

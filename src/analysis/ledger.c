@@ -11,7 +11,7 @@
 #include "analysis/ledger.h"
 
 #include "analysis/collective.h"
-#include "analysis/stats.h"
+#include "base/stats.h"
 #include "analysis/table-private.h"
 
 static const struct Class {

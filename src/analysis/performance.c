@@ -9,7 +9,7 @@
  * time over the mean time in steps; phases may overlap communication, shares need not add up.
  */
 #include "analysis/scope.h"
-#include "analysis/stats.h"
+#include "base/stats.h"
 #include "analysis/table-private.h"
 
 #include <string.h>

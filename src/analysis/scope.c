@@ -5,7 +5,7 @@
  */
 #include "analysis/scope.h"
 
-#include "analysis/warmup.h"
+#include "index/warmup.h"
 
 struct LsScope {
     const LsAnalysisInput *input;

@@ -12,7 +12,7 @@
 #include "analysis/straggler.h"
 
 #include "analysis/collective.h"
-#include "analysis/stats.h"
+#include "base/stats.h"
 #include "analysis/table-private.h"
 
 #include <string.h>

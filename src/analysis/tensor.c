@@ -8,7 +8,7 @@
  */
 #include "analysis/negotiation.h"
 #include "analysis/scope.h"
-#include "analysis/stats.h"
+#include "base/stats.h"
 #include "analysis/table-private.h"
 
 #include <string.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of all ranks as columns, which of them are warm-up, and which is the slowest steady
- * one: the start view. A step is warm-up while it, or any before it, lies beyond three median
- * absolute deviations of the median of the later half (metrics.md, "Per run", as far as times alone
- * can say it).
+ * The steps of all ranks as columns, which of them are warm-up (as in the report: index/warmup.h),
+ * and which is the slowest steady one: the start view.
  */
+#include "index/warmup.h"
 #include "layout/model-private.h"
 
 #include <stdlib.h>
@@ -14,20 +13,6 @@ compare_columns(const void *a, const void *b)
 {
     const LsStepColumn *x = a, *y = b;
     return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static int
-compare_ns(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static int64_t
-find_median(int64_t *values, size_t n)
-{
-    qsort(values, n, sizeof *values, compare_ns);
-    return n % 2 ? values[n / 2] : values[n / 2 - 1] / 2 + values[n / 2] / 2;
 }
 
 /* What one rank waited for within its step, -1: cannot be known. */
@@ -71,20 +56,14 @@ join_columns(LsStepColumn *columns, size_t n, uint32_t *known)
 }
 
 static void
-mark_warmup(LsStepColumn *steps, size_t n)
+mark_warmup(const LsTrace *trace, LsStepColumn *steps, size_t n)
 {
-    if (n < 4)
+    g_autoptr(GArray) numbers = ls_warmup_list_steps(trace);
+    size_t warmup = ls_warmup_find(trace, numbers);
+    if (warmup == 0)
         return;
-    size_t half = n - n / 2;
-    g_autofree int64_t *values = g_new(int64_t, half);
-    for (size_t i = 0; i < half; i++)
-        values[i] = steps[n / 2 + i].step_ns;
-    int64_t median = find_median(values, half);
-    for (size_t i = 0; i < half; i++)
-        values[i] = ABS(steps[n / 2 + i].step_ns - median);
-    /* Times are never equal to the nanosecond: steps of a timer would all be warm-up otherwise. */
-    int64_t bound = MAX(3 * find_median(values, half), median / 20);
-    for (size_t i = 0; i < n / 2 && ABS(steps[i].step_ns - median) > bound; i++)
+    int64_t last = g_array_index(numbers, int64_t, warmup - 1);
+    for (size_t i = 0; i < n && steps[i].number <= last; i++)
         steps[i].warmup = true;
 }
 
@@ -114,7 +93,7 @@ ls_model_find_steps(LsModel *model)
     n = join_columns(columns, n, known);
     for (size_t i = 0; i < n; i++)
         columns[i].waited_for_ns = known[i] ? columns[i].waited_for_ns / known[i] : LS_TIME_NONE;
-    mark_warmup(columns, n);
+    mark_warmup(model->trace, columns, n);
     model->steps = columns;
     model->n_steps = n;
 }

@@ -11,7 +11,7 @@
 
 #include "analysis/collective.h"
 #include "analysis/negotiation.h"
-#include "analysis/stats.h"
+#include "base/stats.h"
 
 #define OVER_CHANCE      1.5
 #define MOST_STEPS       0.5

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where warm-up ends, by each part of its rule. */
-#include "analysis/warmup.h"
+#include "index/warmup.h"
 
 #include "tests/unit/sample-trace.h"
 
@@ -83,7 +83,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/analysis/warmup/each-part-of-the-rule", test_rule);
-    g_test_add_func("/analysis/warmup/a-run-that-never-settles-has-none", test_never_settles);
+    g_test_add_func("/index/warmup/each-part-of-the-rule", test_rule);
+    g_test_add_func("/index/warmup/a-run-that-never-settles-has-none", test_never_settles);
     return g_test_run();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * analysis/warmup.h: how many steps at the start are not like the later ones. */
+ * index/warmup.h: how many steps at the start are not like the later ones. */
 #pragma once
 
 #include "trace/trace.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * analysis/stats.h: sums and ranks of int64 samples, without losing a nanosecond on the way. */
+ * base/stats.h: sums and ranks of int64 samples, without losing a nanosecond on the way. */
 #pragma once
 
 #include <stddef.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analysis/warmup.c: the rule of metrics.md, "Per run": warm-up ends when a step uses no path that
+ * index/warmup.c: the rule of metrics.md, "Per run": warm-up ends when a step uses no path that
  * the later steps do not use, makes no communicator or fusion buffer for the first time, and is
  * within 3 median absolute deviations of the later median. A run whose steps do not settle in its
  * first half has no warm-up that could be told from its noise: none is left out then.
  */
-#include "analysis/warmup.h"
+#include "index/warmup.h"
 
-#include "analysis/stats.h"
+#include "base/stats.h"
 
 #include <stdlib.h>
 #include <string.h>

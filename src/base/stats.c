@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analysis/stats.c: robust statistics over int64 samples. The median is a sample itself, never a
+ * base/stats.c: robust statistics over int64 samples. The median is a sample itself, never a
  * mean of two, so that it can be pointed at on the timeline.
  */
-#include "analysis/stats.h"
+#include "base/stats.h"
 
 #include <glib.h>
 #include <stdlib.h>
