@@ -59,7 +59,7 @@ show_count(LsSearch *search)
     if (search->hits.n > 0 && search->at < search->hits.n)
         text = g_strdup_printf("%zu of %zu", search->at + 1, search->hits.found);
     else if (search->hits.n > 0)
-        text = g_strdup_printf("%zu", search->hits.found);
+        text = g_strdup_printf("%zu hit%s", search->hits.found, search->hits.found == 1 ? "" : "s");
     else if (entered[0] != '\0')
         text = g_strdup("none");
     gtk_label_set_text(GTK_LABEL(search->count), text ? text : "");

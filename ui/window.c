@@ -6,6 +6,7 @@
 #include "ui/window.h"
 
 #include "ui/findings.h"
+#include "ui/foot.h"
 #include "ui/inspector.h"
 #include "ui/loader.h"
 #include "ui/pages.h"
@@ -18,7 +19,7 @@ struct _LsWindow {
     LsSession *session;
     LsLoader *loader;
     unsigned int progress_tick;
-    GtkWidget *stack, *timeline, *inspector, *headline, *title, *subtitle, *findings, *search;
+    GtkWidget *stack, *timeline, *inspector, *title, *subtitle, *findings, *search;
     LsPages pages;
     int start_mode; /* -1: as the run asks */
     int64_t start_at_ns;
@@ -167,28 +168,6 @@ dropped(GtkDropTarget *target, const GValue *value, double x, double y, LsWindow
     return TRUE;
 }
 
-static void
-draw_headline(GtkDrawingArea *area, cairo_t *cr, int width, int height, void *user)
-{
-    LsWindow *window = user;
-    const LsDocument *document = ls_session_get_document(window->session);
-    if (!document)
-        return;
-    size_t n;
-    const LsHeadlineLine *lines = ls_headline_get_lines(document->headline, &n);
-    LsDrawLine shown[8];
-    n = MIN(n, G_N_ELEMENTS(shown));
-    for (size_t i = 0; i < n; i++)
-        shown[i] = (LsDrawLine){.label = lines[i].label, .text = lines[i].text};
-    ls_draw_headline(ls_session_get_painter(window->session), cr, shown, n, width, height);
-}
-
-static void
-redraw_headline(LsSession *session, LsWindow *window)
-{
-    gtk_widget_queue_draw(window->headline);
-}
-
 static GtkWidget *
 new_run_page(LsWindow *window)
 {
@@ -207,16 +186,9 @@ new_run_page(LsWindow *window)
     gtk_box_append(GTK_BOX(top), window->timeline);
     gtk_box_append(GTK_BOX(top), window->inspector);
 
-    window->headline = gtk_drawing_area_new();
-    gtk_drawing_area_set_draw_func(GTK_DRAWING_AREA(window->headline), draw_headline, window, NULL);
-    gtk_drawing_area_set_content_height(GTK_DRAWING_AREA(window->headline),
-                                        LS_DRAW_HEADLINE_HEIGHT);
-    g_signal_connect(window->session, "document", G_CALLBACK(redraw_headline), window);
-    g_signal_connect(window->session, "theme", G_CALLBACK(redraw_headline), window);
-
     GtkWidget *page = gtk_box_new(GTK_ORIENTATION_VERTICAL, 0);
     gtk_box_append(GTK_BOX(page), top);
-    gtk_box_append(GTK_BOX(page), window->headline);
+    gtk_box_append(GTK_BOX(page), ls_foot_new(window->session));
     return page;
 }
 

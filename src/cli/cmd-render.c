@@ -46,8 +46,9 @@ static void
 clear_render(Render *render)
 {
     Options *o = &render->options;
-    char *texts[] = {o->figure, o->output, o->mode,   o->theme, o->size,  o->at,         o->range,
-                     o->ranks,  o->select, o->fold,  o->rules, render->title, render->subtitle};
+    char *texts[] = {o->figure, o->output,     o->mode,         o->theme,  o->size,
+                     o->at,     o->range,      o->ranks,        o->select, o->fold,
+                     o->rules,  render->title, render->subtitle};
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
         g_free(texts[i]);
     g_strfreev(o->paths);
@@ -325,7 +326,11 @@ fit_tensors(Render *render)
         render->view.fold = (LsFold)fold;
         ls_scene_update(render->scene, &render->view);
         if (render->scene->content_height <= (fold == LS_FOLD_OPEN ? OPEN_HEIGHT : MAX_HEIGHT))
-            return;
+            break;
+    }
+    if (render->scene->content_height < render->view.height) { /* rows grow into the room */
+        ls_view_fit(&render->view, render->model);
+        ls_scene_update(render->scene, &render->view);
     }
 }
 

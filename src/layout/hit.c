@@ -205,7 +205,7 @@ ls_hit_find(const LsScene *scene, double x, double y)
     }
     if (row->kind == LS_ROW_CYCLES)
         return pick_cycle(scene, row, x, time_ns);
-    if (row->kind == LS_ROW_COUNTER)
+    if (row->kind == LS_ROW_COUNTER && row->track != LS_NONE)
         return pick_sample(scene, row, time_ns);
     if (row->kind == LS_ROW_READY)
         return pick_ready(scene, row, time_ns);

@@ -62,6 +62,13 @@ typedef struct LsCallModel {
     bool known;          /* some one rank was last */
 } LsCallModel;
 
+/* Power of the whole run, by one kind of sensor. */
+typedef struct LsPowerModel {
+    uint32_t name;   /* "gpu power" */
+    GArray *samples; /* LsSample */
+    LsSeries *series;
+} LsPowerModel;
+
 /* Cells of the overview: rows are ranks, columns steps or equal times. */
 typedef struct LsGrid {
     LsCell *cells;
@@ -91,6 +98,7 @@ struct LsModel {
     uint32_t *uses_by_rank_name; /* within each rank's slice by (tensor, occurrence) */
     LsStepColumn *steps;
     LsGrid grid;
+    GArray *power;        /* LsPowerModel, of several devices */
     bool has_compute;     /* of any rank */
     bool has_submissions; /* any use says when it was submitted */
 };
@@ -108,4 +116,6 @@ LsRole ls_model_role_of_span(const LsTrack *track, const LsSpans *lane, size_t s
 /* role_of_name: LsRole per string of the trace, LS_N_ROLES where the name says nothing. */
 uint8_t *ls_model_new_roles_of_names(const LsTrace *trace);
 void ls_model_find_steps(LsModel *model);
+bool ls_model_is_power(const LsModel *model, size_t track); /* a counter of watts */
+void ls_model_make_power(LsModel *model);
 void ls_model_make_grid(LsModel *model); /* after all else */

@@ -218,6 +218,7 @@ ls_model_new(LsTrace *trace, const LsActivity *activity)
     make_call_uses(model);
     sort_uses(model);
     make_marks(model);
+    ls_model_make_power(model);
     ls_model_find_steps(model);
     ls_model_make_grid(model);
     return model;
@@ -255,6 +256,7 @@ ls_model_free(LsModel *model)
     g_free(model->uses_by_name);
     g_free(model->uses_by_rank_name);
     g_free(model->steps);
+    g_array_unref(model->power);
     g_free(model->grid.cells);
     ls_trace_unref(model->trace);
     g_free(model);

@@ -52,9 +52,9 @@ add_row(Maker *maker, LsRowKind kind, uint32_t track, uint32_t lane, const char 
         return NULL;
     if (kind == LS_ROW_SPANS && lane > 0)
         height = DEEP_LANE;
-    if (kind == LS_ROW_SPANS || kind == LS_ROW_COMMUNICATION || kind == LS_ROW_COUNTER ||
-        kind == LS_ROW_TENSOR)
-        height = floor(height * MAX(maker->view->stretch, 1));
+    if (maker->fold < LS_FOLD_BAND && (kind == LS_ROW_SPANS || kind == LS_ROW_COMMUNICATION ||
+                                       kind == LS_ROW_COUNTER || kind == LS_ROW_TENSOR))
+        height = floor(height * maker->view->stretch);
     if (kind == LS_ROW_BAND && maker->fold == LS_FOLD_BAND)
         height = floor(height * MIN(maker->view->stretch, 1));
     LsRow row = {
@@ -147,16 +147,27 @@ add_counter_rows(Maker *maker)
 static void
 add_power_rows(Maker *maker)
 {
-    const LsTrace *trace = maker->model->trace;
-    const LsSlice *slice = &maker->model->rank[maker->rank].tracks;
-    for (size_t t = slice->first; t < slice->first + slice->n; t++) {
-        const LsTrack *track = &maker->model->tracks[t];
-        const char *name = ls_trace_get_string(trace, track->name);
-        if (track->kind == LS_TRACK_COUNTER && track->n_samples > 0 &&
-            strcmp(ls_trace_get_string(trace, track->category), "W") == 0 &&
-            g_str_has_suffix(name, " power"))
-            add_row(maker, LS_ROW_COUNTER, (uint32_t)t, 0, name);
+    const LsModel *model = maker->model;
+    const LsSlice *slice = &model->rank[maker->rank].tracks;
+    for (size_t t = slice->first; t < slice->first + slice->n; t++)
+        if (ls_model_is_power(model, t))
+            add_row(maker, LS_ROW_COUNTER, (uint32_t)t, 0,
+                    ls_trace_get_string(model->trace, model->tracks[t].name));
+}
+
+/* Above all ranks. */
+static void
+add_run_power_rows(Maker *maker)
+{
+    guint first = maker->rows->len;
+    for (guint i = 0; i < maker->model->power->len; i++) {
+        const LsPowerModel *power = &g_array_index(maker->model->power, LsPowerModel, i);
+        g_autofree char *label =
+            g_strdup_printf("%s, whole run", ls_trace_get_string(maker->model->trace, power->name));
+        add_row(maker, LS_ROW_COUNTER, LS_NONE, i, label);
     }
+    if (maker->rows->len > first)
+        maker->y += GAP[maker->fold];
 }
 
 static void
@@ -191,12 +202,40 @@ add_rank(Maker *maker, uint32_t r)
     maker->y += GAP[maker->fold];
 }
 
-/* "group 0", or the buffer in which its tensors were fused. */
-static char *
-format_group(const LsModel *model, const LsTensorGroup *group)
+/* How much of both names is the same and ends before a dot or a slash: a layer. */
+static size_t
+get_common_layer(const char *a, const char *b, size_t most)
 {
-    if (group->name != LS_NONE)
-        return g_strdup(ls_trace_get_string(model->trace, group->name));
+    size_t common = 0;
+    for (size_t i = 0; i < most && a[i] && a[i] == b[i]; i++)
+        if ((a[i + 1] == '.' || a[i + 1] == '/') && (b[i + 1] == '.' || b[i + 1] == '/'))
+            common = i + 1;
+    return common;
+}
+
+/* The layer that all its tensors are of, "" if there is none. */
+static char *
+find_layer(const LsModel *model, const LsTensorLanes *lanes, const LsTensorGroup *group)
+{
+    const LsTensorLane *lane = &g_array_index(lanes->lanes, LsTensorLane, group->first_lane);
+    const char *first = ls_trace_get_string(model->trace, lane[0].tensor);
+    size_t length = strlen(first);
+    for (uint32_t i = 0; i < group->n_lanes; i++)
+        length = get_common_layer(first, ls_trace_get_string(model->trace, lane[i].tensor), length);
+    return g_strndup(first, length);
+}
+
+/* "group 0", "layer1.bn1 · group 0" where all are of that layer, or the buffer in which its tensors
+ * were fused. */
+static char *
+format_group(const LsModel *model, const LsTensorLanes *lanes, const LsTensorGroup *group)
+{
+    g_autofree char *layer = find_layer(model, lanes, group);
+    if (group->name != LS_NONE) {
+        const char *name = ls_trace_get_string(model->trace, group->name);
+        return *layer && !g_str_has_prefix(name, layer) ? g_strdup_printf("%s · %s", layer, name)
+                                                        : g_strdup(name);
+    }
     if (group->call != LS_NONE && model->calls[group->call].buffer != LS_NONE)
         return g_strdup_printf("buffer %u", model->calls[group->call].buffer);
     return g_strdup(group->call != LS_NONE ? "one buffer" : "no group");
@@ -233,7 +272,7 @@ add_group(Maker *maker, const LsTensorLanes *lanes, guint g)
     guint first = maker->rows->len;
     bool headed = is_headed(&groups[g]);
     if (headed) {
-        g_autofree char *label = format_group(maker->model, &groups[g]);
+        g_autofree char *label = format_group(maker->model, lanes, &groups[g]);
         LsRow *row = add_row(maker, LS_ROW_GROUP, LS_NONE, 0, label);
         if (row) {
             row->note = groups[g].bytes > 0 ? ls_format_bytes(groups[g].bytes) : NULL;
@@ -275,6 +314,8 @@ ls_rows_new(const LsModel *model, const LsView *view, const LsTensorLanes *lanes
     if (view->mode == LS_VIEW_TENSORS && lanes) {
         add_tensor_rows(&maker, lanes);
     }
+    if (view->mode == LS_VIEW_RANKS)
+        add_run_power_rows(&maker);
     if (view->mode == LS_VIEW_RANKS)
         for (uint32_t i = 0; i < view->n_ranks; i++)
             if (view->shown[view->order[i]])

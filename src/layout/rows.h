@@ -24,7 +24,7 @@ typedef struct LsRow {
     LsRowKind kind;
     double y, height;           /* in the content, before scrolling */
     uint32_t rank;              /* LS_NONE for groups */
-    uint32_t track, lane;       /* LS_NONE */
+    uint32_t track, lane;       /* LS_NONE; a counter without a track: of the run, by lane */
     uint32_t tensor;            /* name */
     uint32_t lane_of;           /* by tensor: index into the lanes of layout/tensors.h */
     char *label;                /* owned by the row */

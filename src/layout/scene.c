@@ -220,7 +220,8 @@ sees_many_steps(const LsModel *model, const LsView *view)
     for (size_t i = 0; i < model->n_steps && n < 2; i++) {
         int64_t from = MAX(model->steps[i].start_ns, view->start_ns);
         int64_t to = MIN(model->steps[i].end_ns, view->end_ns);
-        n += to - from > range / 8 || (to > from && range / 64 > to - from);
+        n +=
+            to - from > range / 8 || to - from == model->steps[i].end_ns - model->steps[i].start_ns;
     }
     return n > 1;
 }

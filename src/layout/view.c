@@ -13,8 +13,10 @@
 #include "layout/tensors.h"
 
 enum { MIN_RANGE_NS = 100 };
-/* Rows may grow into room that is there; one line per rank may shrink until it is no line. */
-static const double MAX_STRETCH[LS_N_FOLDS] = {1.6, 1.6, 2.2, 1}, MIN_BAND = 7.0 / 15;
+/* Rows may grow into room that is there, and open ones shrink a little before they are folded; one
+ * line per rank may shrink until it is no line. */
+static const double MAX_STRETCH[LS_N_FOLDS] = {1.8, 1.8, 2.8, 1};
+static const double MIN_STRETCH[LS_N_FOLDS] = {0.76, 0.76, 1, 1}, MIN_BAND = 7.0 / 15;
 
 double
 ls_view_x_of(const LsView *view, int64_t time_ns)
@@ -156,7 +158,7 @@ ls_view_fit(LsView *view, const LsModel *model)
 {
     view->stretch = 1;
     view->fold = ls_view_find_fold(view, model);
-    double height = find_height(model, view), least = 1;
+    double height = find_height(model, view), least = MIN_STRETCH[view->fold];
     if (height <= 0)
         return;
     if (view->fold == LS_FOLD_BAND && view->mode == LS_VIEW_RANKS)
@@ -170,9 +172,9 @@ LsFold
 ls_view_find_fold(const LsView *view, const LsModel *model)
 {
     LsView asked = *view; /* shares the arrays: only read */
-    asked.stretch = 1;
     for (int fold = LS_FOLD_OPEN; fold < LS_FOLD_BAND; fold++) {
         asked.fold = (LsFold)fold;
+        asked.stretch = MIN_STRETCH[fold];
         if (find_height(model, &asked) <= view->height)
             return asked.fold;
     }

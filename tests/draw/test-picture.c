@@ -228,6 +228,74 @@ test_vector(void)
     clear(&shown);
 }
 
+static bool
+holds_colour(cairo_surface_t *surface, int width, int y0, int y1, LsColour colour)
+{
+    for (int y = y0; y < y1; y++)
+        for (int x = 0; x < width; x++)
+            if (get_pixel(surface, x, y) == colour)
+                return true;
+    return false;
+}
+
+/* The last entry is there at any width, on a second line if it must be; and not twice. */
+static void
+test_legend(void)
+{
+    enum { NARROW = 420 };
+    Shown shown;
+    show(&shown, sample_late_pair(), "light");
+    ls_scene_update(shown.scene, &shown.view);
+    g_array_set_size(shown.scene->legend, 0);
+    static const LsLegend ENTRIES[] = {
+        {LS_ROLE_FORWARD, LS_FORM_PLAIN, "forward"},
+        {LS_ROLE_COMMUNICATION, LS_FORM_PLAIN, "communication, hidden"},
+        {LS_ROLE_COPY, LS_FORM_PLAIN, "copies, packing"},
+        {LS_ROLE_BAND_HIDDEN, LS_FORM_PLAIN, "overlapped"}};
+    g_array_append_vals(shown.scene->legend, ENTRIES, G_N_ELEMENTS(ENTRIES));
+    for (int width = NARROW; width >= NARROW / 2; width -= NARROW / 2) {
+        cairo_surface_t *surface =
+            cairo_image_surface_create(CAIRO_FORMAT_RGB24, width, LS_DRAW_LEGEND_HEIGHT);
+        cairo_t *cr = cairo_create(surface);
+        LsColour last = ls_theme_find("light")->role[LS_ROLE_BAND_HIDDEN];
+        int half = LS_DRAW_LEGEND_HEIGHT / 2;
+        if (width < NARROW)
+            g_array_remove_range(shown.scene->legend, 0, 2);
+        ls_draw_legend(shown.painter, cr, shown.scene, width, LS_DRAW_LEGEND_HEIGHT);
+        cairo_destroy(cr);
+        cairo_surface_flush(surface);
+        g_assert_true(holds_colour(surface, width, 0, LS_DRAW_LEGEND_HEIGHT, last));
+        if (width < NARROW) {
+            g_assert_true(holds_colour(surface, width, half, LS_DRAW_LEGEND_HEIGHT, last));
+            g_assert_false(holds_colour(surface, width, 0, half, last));
+        }
+        cairo_surface_destroy(surface);
+    }
+    clear(&shown);
+}
+
+/* A headline too long for its width takes more lines, and its picture is lower by as much. */
+static void
+test_long_headline(void)
+{
+    Shown shown;
+    show(&shown, sample_late_pair(), "light");
+    LsDrawLine lines[] = {{"Step", "short"},
+                          {"Try",
+                           "a response cache, or a control with fewer messages, since agreeing "
+                           "takes 4.17 ms after the last rank is ready, on every step"}};
+    double wide = ls_draw_headline(shown.painter, NULL, lines, 2, 1600, 1000);
+    double narrow = ls_draw_headline(shown.painter, NULL, lines, 2, 400, 1000);
+    g_assert_cmpfloat(narrow, >, wide + 12);
+    LsPicture picture = {.lines = lines, .n_lines = 2, .width = 400, .height = 600};
+    LsPlaces places;
+    ls_picture_place(&picture, shown.model, &places);
+    g_assert_cmpfloat(places.headline.height, ==, narrow);
+    g_assert_cmpfloat(places.headline.y + places.headline.height, ==, 600);
+    g_assert_cmpfloat(places.legend.y + places.legend.height, ==, places.headline.y);
+    clear(&shown);
+}
+
 static void
 test_ending(void)
 {
@@ -269,6 +337,8 @@ main(int argc, char **argv)
     g_test_add_func("/draw/timeline/colours-stand-where-time-says", test_colours);
     g_test_add_func("/draw/raster/pixels-are-the-rectangles", test_raster);
     g_test_add_func("/draw/picture/vector-stays-vector", test_vector);
+    g_test_add_func("/draw/legend/its-last-entry-is-shown-at-any-width", test_legend);
+    g_test_add_func("/draw/headline/a-long-line-is-wrapped", test_long_headline);
     g_test_add_func("/draw/picture/a-bad-name-is-one-sentence", test_ending);
     g_test_add_func("/draw/theme/reads-in-grey", test_lightness);
     return g_test_run();

@@ -44,7 +44,8 @@ typedef struct LsDrawLine {
     const char *label, *text; /* of the headline; plain UTF-8 */
 } LsDrawLine;
 
-/* Returns the height it takes (at most LS_DRAW_HEADLINE_HEIGHT for five lines). */
+/* Lines too long for the width are wrapped. Returns the height it takes: LS_DRAW_HEADLINE_HEIGHT
+ * or less for five that are not. cr NULL: only measured. */
 double ls_draw_headline(LsPainter *painter, cairo_t *cr, const LsDrawLine *lines, size_t n_lines,
                         double width, double height);
 /* Returns the height it takes; links are not drawn (the window has its own buttons). */

@@ -9,6 +9,8 @@
 
 #include "ui/draw/painter.h"
 
+enum { WIDE_GAP = 18, NARROW_GAP = 10 }; /* between entries of the legend */
+
 static void
 draw_head(LsPainter *painter, cairo_t *cr, const LsRow *row, double y, double width)
 {
@@ -185,24 +187,53 @@ ls_draw_swatch(LsPainter *painter, cairo_t *cr, LsRole role, LsForm form, const 
     }
 }
 
-void
-ls_draw_legend(LsPainter *painter, cairo_t *cr, const LsScene *scene, double width, double height)
+/* Entries from one on, as many as find room, centred on y; returns the first that does not. */
+static guint
+draw_legend_line(LsPainter *painter, cairo_t *cr, const GArray *legend, guint first, double width,
+                 double y, double gap)
 {
-    double x = 10, y = height / 2;
-    if (scene->view.mode == LS_VIEW_OVERVIEW) {
-        ls_draw_overview_legend(painter, cr, scene, width, height);
-        return;
-    }
-    ls_fill_rect(cr, 0, 0, width, height, painter->theme->surface);
-    for (guint i = 0; i < scene->legend->len; i++) {
-        const LsLegend *entry = &g_array_index(scene->legend, LsLegend, i);
+    double x = 10;
+    guint i = first;
+    for (; i < legend->len; i++) {
+        const LsLegend *entry = &g_array_index(legend, LsLegend, i);
         double text = ls_text_get_width(painter->text, LS_FONT_SMALL, entry->label);
-        if (x + 20 + text > width)
+        if (x + 20 + text > width && i > first)
             break;
         LsBox box = {x, x + 14, round(y) - 5, round(y) + 5};
         ls_draw_swatch(painter, cr, entry->role, entry->form, &box);
         ls_text_draw(painter->text, cr, LS_FONT_SMALL, LS_ALIGN_LEFT, x + 20, y, text + 1,
                      painter->theme->text_soft, entry->label);
-        x += 20 + text + 18;
+        x += 20 + text + gap;
     }
+    return i;
+}
+
+static double
+get_legend_length(LsPainter *painter, const GArray *legend, double gap)
+{
+    double x = 10 - gap;
+    for (guint i = 0; i < legend->len; i++)
+        x += 20 + gap +
+             ls_text_get_width(painter->text, LS_FONT_SMALL,
+                               g_array_index(legend, LsLegend, i).label);
+    return x;
+}
+
+/* One line, a denser one, or two where that is too narrow. */
+void
+ls_draw_legend(LsPainter *painter, cairo_t *cr, const LsScene *scene, double width, double height)
+{
+    if (scene->view.mode == LS_VIEW_OVERVIEW) {
+        ls_draw_overview_legend(painter, cr, scene, width, height);
+        return;
+    }
+    ls_fill_rect(cr, 0, 0, width, height, painter->theme->surface);
+    const GArray *legend = scene->legend;
+    double gap = get_legend_length(painter, legend, WIDE_GAP) <= width ? WIDE_GAP : NARROW_GAP;
+    if (get_legend_length(painter, legend, gap) <= width) {
+        draw_legend_line(painter, cr, legend, 0, width, height / 2, gap);
+        return;
+    }
+    guint next = draw_legend_line(painter, cr, legend, 0, width, height / 4 + 1, WIDE_GAP);
+    draw_legend_line(painter, cr, legend, next, width, height * 3 / 4 - 1, WIDE_GAP);
 }

@@ -8,6 +8,18 @@
 #include "ui/draw/file.h"
 #include "ui/draw/painter.h"
 
+static double
+find_foot(const LsPicture *picture)
+{
+    if (picture->n_lines == 0)
+        return 0;
+    LsPainter *painter = ls_painter_new(ls_theme_find("light"));
+    double height = ls_draw_headline(painter, NULL, picture->lines, picture->n_lines,
+                                     picture->width, picture->height);
+    ls_painter_free(painter);
+    return height;
+}
+
 void
 ls_picture_place(const LsPicture *picture, const LsModel *model, LsPlaces *ret_places)
 {
@@ -15,7 +27,7 @@ ls_picture_place(const LsPicture *picture, const LsModel *model, LsPlaces *ret_p
     double width = picture->width, height = picture->height;
     double side = picture->inspect ? MIN(LS_DRAW_INSPECTOR_WIDTH, width * 0.35) : 0;
     double left = MIN(LS_DRAW_HEADER_WIDTH, width * 0.3), main = width - side - left;
-    double foot = picture->n_lines > 0 ? 14 + 19.0 * (double)picture->n_lines : 0;
+    double foot = find_foot(picture);
     size_t n_steps;
     ls_model_get_steps(model, &n_steps);
     double steps = n_steps > 1 ? LS_DRAW_STEPS_HEIGHT : LS_DRAW_MINIMAP_HEIGHT;

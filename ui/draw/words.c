@@ -10,24 +10,44 @@
 
 enum { LINE_PX = 19, KEY_PX = 84, MARGIN_PX = 14 };
 
+/* Centred on y, or wrapped from there on; returns what it takes beyond one line. cr NULL: nothing
+ * is drawn. */
+static double
+draw_sentence(LsPainter *painter, cairo_t *cr, double x, double y, double width, LsColour colour,
+              const char *text)
+{
+    if (ls_text_get_width(painter->text, LS_FONT_TEXT, text) <= width) {
+        if (cr)
+            ls_text_draw(painter->text, cr, LS_FONT_TEXT, LS_ALIGN_LEFT, x, y, width, colour, text);
+        return 0;
+    }
+    double line = ls_text_draw_wrapped(painter->text, NULL, LS_FONT_TEXT, x, y, width, colour, "x");
+    return ls_text_draw_wrapped(painter->text, cr, LS_FONT_TEXT, x, y - line / 2, width, colour,
+                                text) -
+           line;
+}
+
 double
 ls_draw_headline(LsPainter *painter, cairo_t *cr, const LsDrawLine *lines, size_t n_lines,
                  double width, double height)
 {
     const LsTheme *theme = painter->theme;
     double y = 15, label = 80;
-    ls_fill_rect(cr, 0, 0, width, height, theme->panel);
-    ls_fill_rect(cr, 0, 0, width, 1, theme->line);
+    if (cr) {
+        ls_fill_rect(cr, 0, 0, width, height, theme->panel);
+        ls_fill_rect(cr, 0, 0, width, 1, theme->line);
+    }
     for (size_t i = 0; i < n_lines; i++)
         label = MAX(label, ls_text_get_width(painter->text, LS_FONT_STRONG, lines[i].label));
     label = MIN(label, width * 0.3);
     for (size_t i = 0; i < n_lines && y < height; i++, y += LINE_PX) {
-        ls_text_draw(painter->text, cr, LS_FONT_STRONG, LS_ALIGN_LEFT, 16, y, label + 1,
-                     theme->text, lines[i].label);
-        ls_text_draw(painter->text, cr, LS_FONT_TEXT, LS_ALIGN_LEFT, 16 + label + 24, y,
-                     width - label - 56, i < 2 ? theme->text : theme->text_soft, lines[i].text);
+        if (cr)
+            ls_text_draw(painter->text, cr, LS_FONT_STRONG, LS_ALIGN_LEFT, 16, y, label + 1,
+                         theme->text, lines[i].label);
+        y += draw_sentence(painter, cr, 16 + label + 24, y, width - label - 56,
+                           i < 2 ? theme->text : theme->text_soft, lines[i].text);
     }
-    return y;
+    return y - LINE_PX + 18;
 }
 
 static double

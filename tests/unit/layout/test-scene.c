@@ -3,6 +3,7 @@
  * A scene of the pair whose every moment is known (tests/unit/index/test-activity.c), a nanosecond
  * a pixel: where things stand, in which form, and that a hit leads back.
  */
+#include "index/warmup.h"
 #include "layout/hit.h"
 #include "layout/inspect.h"
 #include "layout/scene.h"
@@ -237,6 +238,86 @@ test_start_view(void)
     ls_activity_free(activity);
 }
 
+/* A second step that makes its communicator: usual in its time, but the report's rule takes it as
+ * warm-up, and so does the picture. */
+static void
+test_same_warmup(void)
+{
+    static const int64_t LENGTHS[] = {900, 105, 100, 104, 101, 103, 102, 104, 100, 102};
+    LsProcess *process = sample_process(0, 1, "host");
+    int64_t at = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(LENGTHS); i++) {
+        sample_step(process, (int64_t)i, at, at + LENGTHS[i]);
+        if (i == 1)
+            sample_call(process, 0, 8, at + 10, at + 20);
+        at += LENGTHS[i];
+    }
+    g_autoptr(LsTrace) trace = sample_freeze(&process, 1, 1);
+    LsActivity *activity = ls_activity_new(trace);
+    LsModel *model = ls_model_new(trace, activity);
+    g_autoptr(GArray) numbers = ls_warmup_list_steps(trace);
+    size_t n, warmup = ls_warmup_find(trace, numbers);
+    const LsStepColumn *steps = ls_model_get_steps(model, &n);
+    g_assert_cmpuint(warmup, ==, 2);
+    for (size_t i = 0; i < n; i++)
+        g_assert_cmpint(steps[i].warmup, ==, i < warmup);
+    g_assert_cmpint(steps[ls_model_find_slowest_step(model)].step_ns, ==, 104);
+    ls_model_free(model);
+    ls_activity_free(activity);
+}
+
+/* Two ranks read their power in turns, and a third has the device of the first: the row above all
+ * ranks is the sum of two, from when both are known to when the first of them ends, with a gap
+ * where a reading failed. */
+static void
+test_run_power(void)
+{
+    static const LsSample FIRST[] = {
+        {0, 100, true}, {20, 200, true}, {40, 0, false}, {60, 100, true}};
+    static const LsSample SECOND[] = {{10, 300, true}, {30, 100, true}, {50, 300, true}};
+    LsProcess *processes[3];
+    for (int r = 0; r < 3; r++) {
+        processes[r] = sample_process(r, 3, r == 1 ? "other" : "host");
+        sample_phase(processes[r], "forward", 0, 100, 0);
+        LsTrackBuilder *track =
+            ls_process_get_track(processes[r], LS_TRACK_COUNTER, "gpu power", "W", 0);
+        for (size_t i = 0; i < (r == 1 ? G_N_ELEMENTS(SECOND) : G_N_ELEMENTS(FIRST)); i++) {
+            const LsSample *s = r == 1 ? &SECOND[i] : &FIRST[i];
+            ls_track_builder_add_sample(track, s->time_ns, s->value, s->valid);
+        }
+    }
+    g_autoptr(LsTrace) trace = sample_freeze(processes, 3, 3);
+    LsActivity *activity = ls_activity_new(trace);
+    LsModel *model = ls_model_new(trace, activity);
+    LsScene *scene = ls_scene_new(model);
+    LsView view;
+    ls_view_init(&view, model, 100, 600, 1);
+    ls_view_set_mode(&view, model, LS_VIEW_RANKS);
+    ls_view_show(&view, 0, 100, 0);
+    ls_scene_update(scene, &view);
+    const LsRow *row = ls_scene_get_row(scene, 0);
+    g_assert_cmpint(row->kind, ==, LS_ROW_COUNTER);
+    g_assert_cmpstr(row->label, ==, "gpu power, whole run");
+    static const struct {
+        float x, level; /* of 500 W */
+        bool gap;
+    } TRUTH[] = {{10, 0.8f, true}, {20, 1, false}, {30, 0.6f, false}};
+    for (size_t i = 0; i < G_N_ELEMENTS(TRUTH); i++) {
+        const LsPoint *point = &g_array_index(scene->points, LsPoint, i);
+        g_assert_cmpuint(point->row, ==, 0);
+        g_assert_cmpfloat_with_epsilon(point->x, TRUTH[i].x, 1e-3);
+        g_assert_cmpfloat_with_epsilon(point->high, TRUTH[i].level, 1e-3);
+        g_assert_cmpint(point->gap, ==, TRUTH[i].gap);
+    }
+    g_assert_cmpuint(g_array_index(scene->points, LsPoint, 3).row, !=, 0);
+    LsPick pick = ls_hit_find(scene, 20, row->y + 5);
+    g_assert_cmpint(pick.kind, ==, LS_PICK_NONE);
+    ls_view_clear(&view);
+    ls_scene_free(scene);
+    ls_model_free(model);
+    ls_activity_free(activity);
+}
+
 /* Nothing at all, at random zooms of random traces: no crash, and items in their rows. */
 static void
 test_random(void)
@@ -280,6 +361,8 @@ main(int argc, char **argv)
     g_test_add_func("/layout/tensors/readiness-of-every-rank", test_tensors);
     g_test_add_func("/layout/view/zoom-keeps-what-is-under-the-pointer", test_zoom);
     g_test_add_func("/layout/view/starts-at-the-slowest-steady-step", test_start_view);
+    g_test_add_func("/layout/steps/warm-up-is-that-of-the-report", test_same_warmup);
+    g_test_add_func("/layout/power/the-run's-is-the-sum-of-its-devices", test_run_power);
     g_test_add_func("/layout/scene/random-traces-and-views", test_random);
     return g_test_run();
 }
