@@ -5,7 +5,7 @@
 Plays the workloads of samples/workloads on 8 ranks, cycle start by clock, under each control, with and
 without groups (the layers), and by bare MPI_Allreduce per tensor in a fixed order. All figures come out
 of the recorded traces, by `lockstep report --format json`, of the steps after the first ones. Then
-messages and bytes at rank 0 for 2 to 16 ranks. Fails where grouping does not make fewer and larger
+the tree by how often a rank looks, and messages and bytes at rank 0 for 2 to 16 ranks. Fails where grouping does not make fewer and larger
 buffers than bitvector alone, or bitvector not fewer messages and bytes at rank 0 than coordinator, the
 more so the more ranks. --rounds N: strategies alternate N times, each cell is the median (3). --short: one
 workload, one round, up to 8 ranks. Columns are explained in README.md.
@@ -53,14 +53,14 @@ def call(arguments, folder):
     return done.stdout
 
 
-def record(workload, ranks, settings, steps, scale):
+def record(workload, ranks, settings, steps, scale, start=f'cycle_start=clock;cycle_time_ms={CYCLE_MS}'):
     """The tables of a recorded run, of its steps from FIRST on."""
     times, size = scale
     arguments = ['mpirun', '-np', ranks, BUILD / 'samples/replay', '--workload',
                  ROOT / f'samples/workloads/{workload}.json', '--steps', steps, '--scale-times', times,
                  '--scale-bytes', size, '--run', 'run']
     arguments += ['--bare'] if settings is None else [
-        '--strategy', f'cycle_start=clock;cycle_time_ms={CYCLE_MS};{settings}']
+        '--strategy', f'{start};{settings}']
     with tempfile.TemporaryDirectory() as folder:
         call(arguments, folder)
         report = call([BUILD / 'src/cli/lockstep', 'report', 'run', '--format', 'json', '--step',
@@ -156,10 +156,25 @@ def count_messages(counts, steps, faults):
         before = ratios
 
 
+def vary_looks(workload, steps):
+    """How the tree depends on the time between two looks, which each level waits for."""
+    starts = {f'by clock, {ms} ms': f'cycle_start=clock;cycle_time_ms={ms}' for ms in (4, 2, 1)}
+    starts['by event'] = 'cycle_start=event'
+    print(f'\n**{workload}**, tree on {RANKS} ranks: when a rank looks\n')
+    print('| cycle start | ' + ' | '.join(title for _, title, _ in COLUMNS) + ' |')
+    print('|---' + '|---:' * len(COLUMNS) + '|')
+    for name, start in starts.items():
+        rows = [measure(record(workload, RANKS, STRATEGIES['tree'], steps, WORKLOADS[workload], start), False)
+                for _ in range(ROUNDS)]
+        print_row(name, {key: median(rows, key) for key in rows[0]})
+
+
 def main():
     faults = []
     for workload in ['fcdensenet'] if SHORT else WORKLOADS:
         study(workload, 8 if SHORT else STEPS, faults)
+    if not SHORT:
+        vary_looks('resnet50', STEPS)
     count_messages((2, 4, 8) if SHORT else (2, 4, 8, 16), 8, faults)
     print()
     for fault in faults:
