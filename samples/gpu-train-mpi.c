@@ -9,7 +9,8 @@
 bool
 gpu_launch_start(int *argc, char ***argv, int *ret_rank, int *ret_ranks)
 {
-    return MPI_Init(argc, argv) == MPI_SUCCESS &&
+    int level; /* lockstep needs more than MPI_Init gives (--reduce), and says so where it lacks */
+    return MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &level) == MPI_SUCCESS &&
            MPI_Comm_rank(MPI_COMM_WORLD, ret_rank) == MPI_SUCCESS &&
            MPI_Comm_size(MPI_COMM_WORLD, ret_ranks) == MPI_SUCCESS;
 }

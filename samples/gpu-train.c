@@ -5,7 +5,8 @@
  *
  * It knows the CUDA driver and NCCL by dlopen alone, so that the same file runs on a real device
  * and on the test double (tests/double), and says what is missing elsewhere. At the end each rank
- * prints exactly how many kernels, copies and collectives it asked for.
+ * prints exactly how many kernels, copies and collectives it asked for. With --reduce the gradients
+ * go through lockstep instead, by name, with these settings ("plane=nccl").
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,14 +17,16 @@
 #include "abi/nvtx-client.h"
 #include "samples/gpu-train-kernels.h"
 #include "samples/gpu-train-launch.h"
+#include "samples/gpu-train-reduce.h"
 
-#define LAYERS_MAX 64
+#define LAYERS_MAX GPU_REDUCE_MAX
 #define THREADS    256u
 #define EVERY      10 /* steps between two broadcasts */
 
 typedef struct Options {
     int steps, layers, floats, late_rank;
     long late_us;
+    const char *reduce; /* settings of lockstep; NULL: gradients by NCCL's own calls */
 } Options;
 
 typedef struct Layer {
@@ -43,6 +46,7 @@ typedef struct Train {
     LsCuEvent ready[LAYERS_MAX], reduced, input;
     LsCuFunction forward, backward, update;
     LsNcclComm comm;
+    GpuReduce reduce;
     Layer layers[LAYERS_MAX];
     LsCuPointer batch, loss, gathered;
     float *host_batch;
@@ -80,6 +84,8 @@ parse_options(Options *options, int argc, char **argv)
             options->layers = atoi(value);
         else if (strcmp(argv[i], "--floats") == 0)
             options->floats = atoi(value);
+        else if (strcmp(argv[i], "--reduce") == 0 && i + 1 < argc)
+            options->reduce = value;
         else if (strcmp(argv[i], "--late") != 0 ||
                  sscanf(value, "%d:%ld", &options->late_rank, &options->late_us) != 2)
             return false;
@@ -221,6 +227,24 @@ go_forward(Train *train)
     ls_nvtx_pop(NULL);
 }
 
+/* The gradient of a layer whose kernel was just launched. */
+static void
+reduce_gradient(Train *train, int i)
+{
+    Layer *layer = &train->layers[i];
+    void *gradient = (void *)(uintptr_t)layer->gradient;
+    size_t n = (size_t)train->options.floats;
+    if (train->reduce.context != NULL) {
+        gpu_reduce_submit(&train->reduce, i, gradient, n, train->compute);
+        return;
+    }
+    CUDA(train, cuEventRecord(train->ready[i], train->compute));
+    CUDA(train, cuStreamWaitEvent(train->communication, train->ready[i], 0));
+    NCCL(train, ncclAllReduce(gradient, gradient, n, LS_NCCL_FLOAT32, LS_NCCL_SUM, train->comm,
+                              train->communication));
+    count_collective(train, n * sizeof(float));
+}
+
 /* From the last layer to the first; each gradient is reduced as soon as it is there. */
 static void
 go_backward(Train *train)
@@ -231,12 +255,7 @@ go_backward(Train *train)
         Layer *layer = &train->layers[i];
         launch(train, train->backward,
                (void *[]){&layer->gradient, &layer->output, &layer->weights, &n});
-        CUDA(train, cuEventRecord(train->ready[i], train->compute));
-        CUDA(train, cuStreamWaitEvent(train->communication, train->ready[i], 0));
-        NCCL(train,
-             ncclAllReduce((void *)(uintptr_t)layer->gradient, (void *)(uintptr_t)layer->gradient,
-                           n, LS_NCCL_FLOAT32, LS_NCCL_SUM, train->comm, train->communication));
-        count_collective(train, n * sizeof(float));
+        reduce_gradient(train, i);
     }
     ls_nvtx_pop(NULL);
 }
@@ -247,6 +266,8 @@ optimize(Train *train)
     unsigned n = (unsigned)train->options.floats;
     float rate = 1.0f / 1024.0f / (float)train->ranks;
     ls_nvtx_push(NULL, "optimizer");
+    for (int i = 0; i < train->options.layers && train->reduce.context != NULL; i++)
+        gpu_reduce_wait(&train->reduce, i);
     CUDA(train, cuEventRecord(train->reduced, train->communication));
     CUDA(train, cuStreamWaitEvent(train->compute, train->reduced, 0));
     for (int i = 0; i < train->options.layers; i++) {
@@ -350,7 +371,8 @@ main(int argc, char **argv)
     if (!gpu_launch_start(&argc, &argv, &train.rank, &train.ranks))
         return 1;
     if (!parse_options(&train.options, argc, argv)) {
-        fputs("gpu-train [--steps N] [--layers N] [--floats N] [--late RANK:MICROSECONDS]\n",
+        fputs("gpu-train [--steps N] [--layers N] [--floats N] [--late RANK:MICROSECONDS] "
+              "[--reduce SETTINGS]\n",
               stderr);
         return 2;
     }
@@ -359,11 +381,15 @@ main(int argc, char **argv)
     open_device(&train);
     open_layers(&train);
     open_nccl(&train);
+    if (train.options.reduce != NULL)
+        gpu_reduce_open(&train.reduce, train.options.reduce, train.ranks);
     for (int step = 0; step < train.options.steps; step++)
         run_step(&train, step);
     pass_on(&train);
     bool equal = is_equal(&train);
     CUDA(&train, cuCtxSynchronize());
+    if (train.reduce.context != NULL)
+        gpu_reduce_close(&train.reduce);
     NCCL(&train, ncclCommDestroy(train.comm));
     const Numbers *n = &train.numbers;
     printf("rank %d: steps %d kernels %ld copies %ld copied_bytes %ld memsets %ld collectives %ld "

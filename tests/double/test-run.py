@@ -16,6 +16,7 @@ import tempfile
 
 RANKS, STEPS = 4, 50
 KERNEL, COPY, MEMSET, SYNC, API, EXTERNAL, UNTIMED, DROPPED = 48, 49, 50, 51, 52, 54, 55, 56
+OPERATION = 39
 RANGE, NCCL_COMM, NCCL_COLL, NCCL_P2P, NCCL_LAUNCH, NCCL_CHANNEL, SAMPLE = 57, 60, 61, 62, 64, 65, 67
 DEVICE = {KERNEL, COPY, MEMSET}
 DTYPE = {0: 'ncclFloat32', 1: 'ncclFloat64', 7: 'ncclInt64'}
@@ -33,8 +34,9 @@ def check(name, good, detail=''):
 
 
 class Record:
-    def __init__(self, kind, name, start, end, args, thread):
+    def __init__(self, kind, name, start, end, args, thread, is_open=False):
         self.kind, self.name, self.start, self.end, self.args, self.thread = kind, name, start, end, args, thread
+        self.is_open = is_open
 
 
 def read_varint(data, at):
@@ -86,7 +88,8 @@ def read_file(path, shape_of):
                 while place < stop:
                     value, place = read_varint(data, place)
                     args.append(zigzag(value))
-                records.append(Record(kind, first, time, time + duration, args + [0] * (5 - len(args)), thread))
+                records.append(Record(kind, first, time, time + duration, args + [0] * (5 - len(args)), thread,
+                                      tag & 1 == 1))
             place = stop
         at = end
     for record in records:
@@ -105,7 +108,7 @@ def read_counts(folder, library, rank):
 class Job:
     """One recorded run."""
 
-    def __init__(self, tools, name, ranks=RANKS, steps=STEPS, double='', options=(), environment=None):
+    def __init__(self, tools, name, ranks=RANKS, steps=STEPS, double='', options=(), environment=None, arguments=()):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f'lockstep-double-{name}-'))
         self.run, self.counts_folder = self.folder / 'run', self.folder / 'counts'
         self.counts_folder.mkdir()
@@ -117,7 +120,7 @@ class Job:
             env.pop(variable, None)
         env.update(environment or {})
         command = [tools['mpirun'], '-np', str(ranks), tools['record'], '-o', str(self.run), *options, '--',
-                   tools['gpu_train'], '--steps', str(steps)]
+                   tools['gpu_train'], '--steps', str(steps), *arguments]
         self.done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=env, check=False)
         self.files, self.infos = {}, {}
         for path in sorted(self.run.glob('rank-*.lks')) if self.run.is_dir() else []:
@@ -314,6 +317,29 @@ def check_bounded(tools):
     check('bounded: kernels and copies of the steps asked for, all of them', found['got'] == found['asked'] and
           len(steps) == 40 and found['got'].total() > 100, f'{found}')
     check('bounded: and no others', not outside and sorted(own) == list(range(first, last + 1)), f'{len(outside)}')
+
+
+def check_reduce(tools):
+    """Gradients through lockstep on the device, recorded by it and by the tracer at once."""
+    layers, steps = 4, 15
+    job = Job(tools, 'reduce', ranks=2, steps=steps, options=['--nccl', '--kernels'], arguments=['--reduce', 'plane=nccl'])
+    check('reduce: the job ends well, weights are equal', job.done.returncode == 0 and
+          job.done.stdout.count('weights equal') == 2, f'{job.done.stdout} {job.done.stderr}')
+    for rank, records in job.files.items():
+        ended = [r for r in of(records, OPERATION) if not r.is_open]
+        sums = [r for r in ended if r.name == 'NCCL_ALLREDUCE']
+        waits = {r.args[0]: r for r in ended if r.name == 'WAIT_FOR_DATA'}
+        check(f'reduce: rank {rank}: every gradient is in one buffer', sum(r.args[3] for r in sums) == layers * steps,
+              f'{[r.args[3] for r in sums]}')
+        check(f'reduce: rank {rank}: every buffer waits for its data before it begins', len(waits) == len(sums) and
+              all(waits[r.args[0]].end <= r.start + 1000000 for r in sums))
+        used = job.counts('cuda', rank)
+        check(f'reduce: rank {rank}: the stream has the highest priority', used['stream.priority.-5'] == 1, f'{used}')
+    run = subprocess.run([tools['lockstep'], 'report', str(job.run), '--table', 'collectives', '--format', 'json'],
+                         capture_output=True, text=True, check=False)
+    rows = json.loads(run.stdout)['tables']['collectives'] if run.returncode == 0 else []
+    check('reduce: the report has every gradient in a collective of both ranks',
+          sum(row['tensors'] or 0 for row in rows if row['ranks'] == 2) == layers * steps, f'{run.stdout[:900]} {run.stderr}')
 
 
 def main():

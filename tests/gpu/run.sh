@@ -21,8 +21,10 @@ say() { echo "$*" | tee -a "$out/results.txt"; }
 
 # Runs at most SECONDS; its output in a file of its own.
 part() { # NAME SECONDS COMMAND...
-    local name=$1 limit=$2 start=$SECONDS
+    local name=$1 limit=$2 start=$SECONDS left=$((480 - SECONDS))
     shift 2
+    [ "$left" -gt 5 ] || { say "$name.status not_run_no_time_left"; return; }
+    [ "$limit" -le "$left" ] || limit=$left
     timeout "$limit" "$@" >"$out/$name.txt" 2>&1
     say "$name.status $?"
     say "$name.seconds $((SECONDS - start))"
@@ -66,4 +68,16 @@ LOCKSTEP_NCCL_CHANNELS=1 part nccl-channels 60 "$record" -o "$out/nccl-channels"
 part nvml 40 "$probe" nvml 10
 part power 40 "$record" -o "$out/power" --kernels --power=50 -- "$train" --steps 3000
 "$lockstep" report "$out/power" --table power | tee "$out/power.report"
+
+# 8. reduce on the device, one rank: sums, pieces, fusion, order of streams, overlap, and what is recorded of it.
+# hierarchical and hybrid need MPI, where one process alone is a job of one.
+part reduce 40 "$build/tests/gpu/gpu-reduce" plane=nccl
+part reduce-recorded 40 "$record" -o "$out/reduce" --kernels --nccl -- "$build/tests/gpu/gpu-reduce" plane=nccl
+say "reduce-recorded.findings $(count "$out/reduce" findings)"
+"$lockstep" report "$out/reduce" --table buffers >"$out/reduce.buffers" 2>&1
+if [ -x "$build/tests/double/test-device-planes" ]; then
+    part reduce-tests 60 "$build/tests/double/test-device-planes"
+    part reduce-records 20 "$build/tests/double/test-device-records"
+fi
+part reduce-train 30 "$record" -o "$out/reduce-train" --kernels --nccl -- "$train" --steps 50 --reduce plane=nccl
 say "seconds $SECONDS"
