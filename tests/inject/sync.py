@@ -41,13 +41,16 @@ with open(sys.argv[3], "w") as out:
 """
 
 
-def start(rank, world, seconds, *options, host=None, folder="R"):
-    """The wrapper of a rank on a host (its own, unless told otherwise)."""
+def start(rank, world, seconds, *options, host=None, folder="R", is_told=True):
+    """The wrapper of a rank on a host (its own, unless told otherwise). not is_told: of a launcher like torchrun,
+    whose child alone knows the rank."""
     host = rank if host is None else host
     offset, drift = CLOCKS[host]
     env = {**CLEAN, "LOCKSTEP_TEST_CLOCK": f"{offset}:{drift}:{ANCHOR}", "LOCKSTEP_TEST_BOOT_ID": f"boot-{host}"}
-    words = [RECORD, "-o", folder, "--run-id", "x", "--as-rank", str(rank), "--world", str(world), *options, "--",
-             "python3", "-c", STEPS, CAPTURE, str(seconds), f"truth-{rank}"]
+    who = ["--as-rank", str(rank), "--world", str(world)] if is_told else []
+    inner = [] if is_told else ["env", f"RANK={rank}", "LOCAL_RANK=0", f"WORLD_SIZE={world}"]
+    words = [RECORD, "-o", folder, "--run-id", "x", *who, *options, "--", *inner, "python3", "-c", STEPS, CAPTURE,
+             str(seconds), f"truth-{rank}"]
     return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -177,6 +180,11 @@ def by_place():
     check_times("R", range(3))
 
 
+def ranks_that_only_the_command_knows():
+    finish([start(rank, 3, 3, is_told=False) for rank in range(3)])
+    check_times("R", range(3))
+
+
 def wrong_key():
     """Each host with a key of its own: nobody is believed, both say what to do."""
     place = f"127.0.0.1:{free_port()}"
@@ -244,7 +252,7 @@ def one_host():
     assert os.path.exists("R/run.json") and not os.path.exists("R/.clocks")
 
 
-CASES = [clocks_come_back, killed, by_place, wrong_key, absent, refused, one_host]
+CASES = [clocks_come_back, killed, by_place, ranks_that_only_the_command_knows, wrong_key, absent, refused, one_host]
 ANCHOR = time.monotonic_ns() // 1_000_000_000 * 1_000_000_000
 
 
