@@ -104,6 +104,30 @@ explain_compute(List *list)
             missing < recorded ? " on rank " : "", missing < recorded ? without->str : "");
 }
 
+/* A rank that died early, or was recorded for a part of the time. */
+static void
+explain_uneven_steps(List *list, const LsStep *steps, size_t n)
+{
+    g_autofree size_t *counts = g_new0(size_t, list->n_ranks);
+    uint32_t fewest = LS_NONE, most = LS_NONE;
+
+    for (size_t i = 0; i < n; i++)
+        counts[steps[i].rank]++;
+    for (uint32_t r = 0; r < list->n_ranks; r++) {
+        if (!list->ranks[r].recorded || list->ranks[r].run != list->ranks[0].run ||
+            list->ranks[r].incarnation != list->ranks[0].incarnation)
+            continue;
+        if (fewest == LS_NONE || counts[r] < counts[fewest])
+            fewest = r;
+        if (most == LS_NONE || counts[r] > counts[most])
+            most = r;
+    }
+    if (fewest != LS_NONE && counts[most] > counts[fewest] + 1)
+        add(list, LS_NOTE, list->ranks[fewest].rank,
+            "Ranks hold different numbers of steps: rank %d has %zu, rank %d has %zu.",
+            list->ranks[fewest].rank, counts[fewest], list->ranks[most].rank, counts[most]);
+}
+
 static void
 explain_steps(List *list)
 {
@@ -119,6 +143,7 @@ explain_steps(List *list)
             "step are null.");
         return;
     }
+    explain_uneven_steps(list, steps, n);
     for (size_t i = 0; i < n; i++)
         cut += steps[i].cut && ls_scope_has_step(list->scope, &steps[i]);
     if (warmup > 0)

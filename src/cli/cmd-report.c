@@ -201,6 +201,9 @@ report(const Options *options, const LsReportWriter *writer, const GPtrArray *an
     if (options->ranks != NULL &&
         !ls_options_parse_ranks(options->ranks, trace, &rank_shown, &error))
         return ls_options_fail("report", error);
+    if (options->steps != NULL &&
+        !ls_options_check_steps(options->steps, trace, input.step_first, input.step_last, &error))
+        return ls_options_fail("report", error);
     activity = ls_activity_new(trace);
     input.trace = trace;
     input.activity = activity;

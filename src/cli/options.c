@@ -102,6 +102,31 @@ ls_options_parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last, 
     return false;
 }
 
+bool
+ls_options_check_steps(const char *text, const LsTrace *trace, int64_t first, int64_t last,
+                       GError **error)
+{
+    size_t n_steps;
+    const LsStep *steps = ls_trace_get_steps(trace, &n_steps);
+    int64_t least = INT64_MAX, most = INT64_MIN;
+
+    for (size_t i = 0; i < n_steps; i++) {
+        if (steps[i].number >= first && steps[i].number <= last)
+            return true;
+        least = MIN(least, steps[i].number);
+        most = MAX(most, steps[i].number);
+    }
+    if (n_steps == 0)
+        g_set_error(error, LS_ERROR, LS_ERROR_USAGE,
+                    "--step %s names no step of this run, in which none was marked.", text);
+    else
+        g_set_error(error, LS_ERROR, LS_ERROR_USAGE,
+                    "--step %s names no step of this run, which has steps %" G_GINT64_FORMAT
+                    " to %" G_GINT64_FORMAT ".",
+                    text, least, most);
+    return false;
+}
+
 /* -- Loading -- */
 
 #define LOOK_US      100000
@@ -216,14 +241,17 @@ ls_options_close_output(FILE *out, const char *path, GError **error)
 int
 ls_options_fail(const char *command, const GError *error)
 {
-    /* Names of files are in it; a list has lines of its own. */
-    g_auto(GStrv) lines = g_strsplit(error->message, "\n", -1);
+    /* Names of files are in it; the rows of a list are indented. */
+    g_auto(GStrv) lines = g_strsplit(error->message, "\n  ", -1);
 
     fprintf(stderr, "lockstep %s: ", command);
     for (size_t i = 0; lines[i] != NULL; i++) {
         g_autofree char *line = ls_terminal_make_safe(lines[i]);
 
-        fprintf(stderr, "%s\n", line);
+        fprintf(stderr, "%s%s", i > 0 ? "  " : "", line);
+        if (lines[i + 1] == NULL && error->domain == G_OPTION_ERROR)
+            fprintf(stderr, "; lockstep %s --help tells the options.", command);
+        fputc('\n', stderr);
     }
     if (error->domain == G_OPTION_ERROR || g_error_matches(error, LS_ERROR, LS_ERROR_USAGE))
         return LS_EXIT_USAGE;

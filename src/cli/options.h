@@ -17,6 +17,9 @@ bool ls_options_parse_ranks(const char *text, const LsTrace *trace, bool **ret_s
 /* "A:B", "A:", ":B" or "A": numbers, inclusive. */
 bool ls_options_parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last,
                             GError **error);
+/* LS_ERROR_USAGE where the run has no step of these numbers; text: as they were given. */
+bool ls_options_check_steps(const char *text, const LsTrace *trace, int64_t first, int64_t last,
+                            GError **error);
 
 /* ls_run_load, with a line of progress on standard error where that is a terminal. */
 LsTrace *ls_options_load(const char *const *paths, const char *rules_path, GError **error);

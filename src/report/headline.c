@@ -86,7 +86,7 @@ append_waited_for(GString *text, const LsEvidence *evidence)
               ledger->waited_for_ns, "");
     g_string_append_printf(text, " (%.0f %%) for communication: ",
                            get_percent(ledger->waited_for_ns, ledger->step_ns));
-    if (ledger->wait_known)
+    if (ledger->wait_known && !evidence->alone)
         append_ns(text, "", wait_ns, " waiting for a rank, ");
     append_ns(text, "", transfer_ns, " moving bytes");
     if (!ledger->wait_known)

@@ -76,6 +76,18 @@ append_dead(GString *line, const LsTrace *trace)
                                    instants[i].value);
 }
 
+/* A file that was named and cannot be read, for one. */
+static size_t
+count_errors(const LsTrace *trace)
+{
+    size_t n, errors = 0;
+    const LsFinding *findings = ls_trace_get_findings(trace, &n);
+
+    for (size_t i = 0; i < n; i++)
+        errors += findings[i].severity == LS_FAULT;
+    return errors;
+}
+
 char *
 ls_honesty_format_line(const LsEvidence *evidence)
 {
@@ -96,6 +108,10 @@ ls_honesty_format_line(const LsEvidence *evidence)
     if (sums.damaged > 0)
         g_string_append_printf(line, ", %" G_GUINT64_FORMAT " fault%s in the files", sums.damaged,
                                sums.damaged == 1 ? "" : "s");
+    else if (count_errors(evidence->input->trace) > 0)
+        g_string_append_printf(line, ", %zu error%s among the findings",
+                               count_errors(evidence->input->trace),
+                               count_errors(evidence->input->trace) == 1 ? "" : "s");
     if (warmup > 0)
         g_string_append_printf(line, ", %zu warm-up step%s left out", warmup,
                                warmup == 1 ? "" : "s");

@@ -100,7 +100,7 @@ def a4_object_form_whole_and_cut(folder):
     bare = ask(write(folder, '[' + body))
     assert bare[1] == tensors, 'the form changes nothing'
     last = 0
-    for cut in range(len(head), len(head + body), 11):
+    for cut in range(len(head), len(head + body), 53):
         path = write(folder, (head + body)[:cut])
         if 'NEGOTIATE_' not in (head + body)[:cut]:  # a beginning that any trace might have
             assert run('info', path)[0] in (0, 3)

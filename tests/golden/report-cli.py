@@ -45,7 +45,8 @@ def filters_choose_ranks_and_steps(run):
 def unknown_names_are_usage_errors(run):
     for args, part in ((('--table', 'speed'), 'collectives'), (('--format', 'yaml'), 'json'),
                        (('--rank', '9'), 'ranks 0 to 3'), (('--rank', 'x'), '0,8-15'),
-                       (('--step', '4:2'), 'A:B'), (('--fail-if', 'speed>1'), 'waited_for_share')):
+                       (('--step', '4:2'), 'A:B'), (('--step', '90:'), 'steps 0 to 5'),
+                       (('--nope',), 'lockstep report --help'), (('--fail-if', 'speed>1'), 'waited_for_share')):
         status, out, err = report(run, *args)
         assert status == 2 and out == '' and part in err, (args, status, err)
     assert report()[0] == 2
@@ -61,6 +62,22 @@ def gates_decide_the_status(run):
 def what_cannot_be_read_is_three(run):
     status, _, err = report(pathlib.Path(run) / 'absent')
     assert status == 3 and err.count('\n') == 1
+
+
+def one_of_two_absent_is_said_first(run):
+    status, out, _ = report(run, pathlib.Path(run) / 'absent')
+    assert status == 0 and '1 error among the findings' in out.split('\n\n')[0].replace('\n', ' '), out[:900]
+
+
+def ranks_with_fewer_steps_are_named(run):
+    part = pathlib.Path(run).parent / 'uneven'
+    shutil.copytree(run, part)
+    short = pathlib.Path(run).parent / 'short'
+    subprocess.run([SYNTH, '--steps', '2', '--late', '2:8', '-o', short], check=True)
+    for path in short.glob('rank-00001*'):
+        shutil.copy(path, part)
+    words = [row['text'] for row in json.loads(report(part, '--format', 'json')[1])['tables']['findings']]
+    assert any('rank 1 has 2, rank 0 has 6' in text for text in words), words
 
 
 def output_goes_to_a_file(run):
@@ -112,6 +129,7 @@ def damage_is_strict(run):
 
 TESTS = [tables_are_chosen, all_tables_without_choice, csv_and_json_agree, filters_choose_ranks_and_steps,
          unknown_names_are_usage_errors, gates_decide_the_status, what_cannot_be_read_is_three,
+         one_of_two_absent_is_said_first, ranks_with_fewer_steps_are_named,
          output_goes_to_a_file, a_missing_rank_is_missed, damage_is_strict]
 
 print(f'1..{len(TESTS)}')
