@@ -89,14 +89,14 @@ choose_number(LsDevice *device, const char *ordinal, int local_rank)
 
 /* The program's context where it has one here, so that its pointers and streams are ours too. */
 static lockstep_status
-choose_context(LsDevice *device, const char *ordinal, int local_rank)
+choose_context(LsDevice *device, const char *ordinal, int local_rank, LsCuContext current)
 {
-    LsCuContext current = NULL;
-    if (device->cuda.cuCtxGetCurrent(&current) != LS_CUDA_SUCCESS)
-        current = NULL;
     if (ordinal[0] == '\0' && current != NULL) {
         device->context = current;
-        return CHECK(device, cuCtxGetDevice(&device->number));
+        LsCuContext previous = ls_device_enter(device);
+        lockstep_status found = CHECK(device, cuCtxGetDevice(&device->number));
+        ls_device_leave(device, previous);
+        return found;
     }
     lockstep_status status = choose_number(device, ordinal, local_rank);
     if (status == LOCKSTEP_OK)
@@ -122,8 +122,20 @@ open_stream(LsDevice *device, size_t fusion_bytes)
     return status;
 }
 
+LsCuContext
+ls_device_get_current(void)
+{
+    LsCuda cuda = {0};
+    LsCuContext current = NULL;
+    if (ls_cuda_load(&cuda) != NULL || cuda.cuInit(0) != LS_CUDA_SUCCESS ||
+        cuda.cuCtxGetCurrent(&current) != LS_CUDA_SUCCESS)
+        return NULL;
+    return current;
+}
+
 lockstep_status
-ls_device_open(const char *ordinal, int local_rank, size_t fusion_bytes, LsDevice **ret_device)
+ls_device_open(const char *ordinal, int local_rank, size_t fusion_bytes, LsCuContext current,
+               LsDevice **ret_device)
 {
     LsDevice *device = calloc(1, sizeof *device);
     if (device == NULL)
@@ -131,7 +143,7 @@ ls_device_open(const char *ordinal, int local_rank, size_t fusion_bytes, LsDevic
     pthread_mutex_init(&device->lock, NULL);
     lockstep_status status = load(device);
     if (status == LOCKSTEP_OK)
-        status = choose_context(device, ordinal, local_rank);
+        status = choose_context(device, ordinal, local_rank, current);
     if (status == LOCKSTEP_OK) {
         LsCuContext previous = ls_device_enter(device);
         status = open_stream(device, fusion_bytes);

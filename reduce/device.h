@@ -45,10 +45,13 @@ typedef struct LsDevice {
     size_t n_spare, n_ready, spare_capacity; /* n_ready: made so far */
 } LsDevice;
 
-/* ordinal: the device's number; "": that of the context that is current in the calling thread,
- * else the local rank modulo the number of devices. */
+/* The program's context: what is current in the calling thread; NULL: none, or there is no driver.
+ */
+LsCuContext ls_device_get_current(void);
+/* ordinal: the device's number; "": that of the context `current`, else the local rank modulo the
+ * number of devices. */
 lockstep_status ls_device_open(const char *ordinal, int local_rank, size_t fusion_bytes,
-                               LsDevice **ret_device);
+                               LsCuContext current, LsDevice **ret_device);
 /* May be NULL. Waits for the stream. */
 void ls_device_close(LsDevice *device);
 

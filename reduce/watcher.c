@@ -199,8 +199,10 @@ ls_watcher_open(const LsWatcherConfig *config, LsWatcher **ret_watcher)
     watcher->wake = watcher->board.fd = -1;
     atomic_store(&watcher->leaving, true);
     if (config->world->ranks > 1 && config->method != LS_WATCHER_OFF) {
-        status = ls_board_open(config->world, config->transport, &watcher->board);
-        if (status == LOCKSTEP_OK)
+        watcher->board.word = &watcher->board.own;
+        if (config->transport != NULL)
+            status = ls_board_open(config->world, config->transport, &watcher->board);
+        if (status == LOCKSTEP_OK && config->transport != NULL)
             status = ls_links_open(config->world, config->transport, &watcher->links);
         if (status == LOCKSTEP_OK && !start(watcher))
             status =

@@ -15,7 +15,8 @@ typedef struct LsWatcher LsWatcher;
 
 typedef struct LsWatcherConfig {
     LsWorld *world;         /* borrowed */
-    LsTransport *transport; /* used by open only */
+    LsTransport *transport; /* used by open only; NULL: no other rank is told, this host alone is
+                             * watched, and open is not collective */
     LsWatcherMethod method;
     /* Once, from the watcher's thread: this rank is dead. */
     void (*lost)(void *user, int rank);

@@ -131,9 +131,6 @@ static lockstep_status
 mpi_open(const lockstep_options *options, LsWorld **ret_world)
 {
     MPI_Comm from = MPI_COMM_WORLD;
-    lockstep_status status = check_threads();
-    if (status != LOCKSTEP_OK)
-        return status;
     if (options->mpi_comm != NULL)
         from = *(MPI_Comm *)options->mpi_comm;
     if (from == MPI_COMM_NULL)
@@ -144,7 +141,7 @@ mpi_open(const lockstep_options *options, LsWorld **ret_world)
     world->base.class = &ls_world_mpi;
     world->communicator = MPI_COMM_NULL;
     atomic_fetch_add(&open_worlds, 1);
-    status = duplicate(world, from);
+    lockstep_status status = duplicate(world, from);
     if (status == LOCKSTEP_OK)
         *ret_world = &world->base;
     else
@@ -205,6 +202,7 @@ mpi_hear(const LsWorld *world)
 const LsWorldClass ls_world_mpi = {
     .name = "mpi",
     .fits = mpi_fits,
+    .check = check_threads,
     .open = mpi_open,
     .close = mpi_close,
     .transport = mpi_transport,

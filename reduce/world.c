@@ -30,6 +30,16 @@ typedef struct Card {
 } Card;
 
 lockstep_status
+ls_world_check(const lockstep_options *options)
+{
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (classes[i]->fits(options))
+            return classes[i]->check != NULL ? classes[i]->check() : LOCKSTEP_OK;
+    }
+    return LOCKSTEP_OK;
+}
+
+lockstep_status
 ls_world_open(const lockstep_options *options, LsWorld **ret_world)
 {
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {

@@ -27,6 +27,7 @@ typedef struct LsWorldClass {
     const char *name;
     /* May open be tried: no sentence, no effect. */
     bool (*fits)(const lockstep_options *options);
+    lockstep_status (*check)(void); /* NULL: nothing is to be checked */
     lockstep_status (*open)(const lockstep_options *options, LsWorld **ret_world);
     void (*close)(LsWorld *world); /* collective */
     LsTransport *(*transport)(LsWorld *world, const LsTransportEvents *events);
@@ -54,6 +55,8 @@ struct LsWorld {
 extern const LsWorldClass ls_world_self;
 extern const LsWorldClass ls_world_mpi; /* only where the library is built with MPI */
 
+/* On the program's own thread, before open on another: what MPI says of threads. */
+lockstep_status ls_world_check(const lockstep_options *options);
 lockstep_status ls_world_open(const lockstep_options *options, LsWorld **ret_world);
 
 /* Tells each rank of the others through the transport. host: a text that is equal where ranks share

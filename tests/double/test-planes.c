@@ -400,7 +400,7 @@ test_priority(void)
 {
     LsDevice *device = NULL;
     int least, greatest, priority;
-    assert_status(ls_device_open("", 0, 4096, &device), LOCKSTEP_OK);
+    assert_status(ls_device_open("", 0, 4096, ls_device_get_current(), &device), LOCKSTEP_OK);
     CUDA(cuCtxGetStreamPriorityRange(&least, &greatest));
     CUDA(cuStreamGetPriority(device->stream, &priority));
     g_assert_cmpint(priority, ==, greatest);
@@ -413,7 +413,7 @@ static void
 test_times(void)
 {
     LsDevice *device = NULL;
-    assert_status(ls_device_open("", 0, 4096, &device), LOCKSTEP_OK);
+    assert_status(ls_device_open("", 0, 4096, ls_device_get_current(), &device), LOCKSTEP_OK);
     for (int i = 0; i < 3; i++) {
         int64_t before = g_get_monotonic_time() * 1000;
         assert_status(ls_device_begin(device), LOCKSTEP_OK);

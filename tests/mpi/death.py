@@ -22,6 +22,12 @@ CASES = [
     ('two-hosts-other', 3, ['watcher=auto', '2']),
     ('four-hosts', 1, ['watcher=auto', '4']),
     ('while-by-clock', 2, ['cycle_start=clock']),
+    ('bitvector', 2, ['control=bitvector']),
+    ('bitvector-rank-0', 0, ['control=bitvector']),
+    ('bitvector-by-clock', 1, ['control=bitvector;cycle_start=clock']),
+    ('tree', 2, ['control=tree']),
+    ('tree-root', 0, ['control=tree']),
+    ('tree-two-hosts', 1, ['control=tree', '2']),
 ]
 # With settings of another plane: the same, less often.
 FEW = {'pidfd', 'rank-0', 'two-hosts-other'}
