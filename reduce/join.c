@@ -260,6 +260,22 @@ ls_context_prepare(lockstep_context *context, const lockstep_options *options)
         snprintf(context->text, sizeof context->text, "%s", ls_failure_text());
 }
 
+/* The watcher's thread, which is free while the exchange waits. */
+static void
+on_stopped(void *user, int rank, int64_t stopped_ns)
+{
+    lockstep_context *context = user;
+    char text[160];
+    if (!is_spokesman(context->world, rank))
+        return;
+    snprintf(
+        text, sizeof text,
+        "rank %d (process %lld) has been stopped for %.1f s, by a signal or a debugger: all wait "
+        "for it",
+        rank, (long long)context->world->infos[rank].pid, (double)stopped_ns / 1e9);
+    ls_instrument_say(text);
+}
+
 static LsWatcherConfig
 get_watcher_config(lockstep_context *context)
 {
@@ -268,6 +284,8 @@ get_watcher_config(lockstep_context *context)
                              .method =
                                  (LsWatcherMethod)context->settings.numbers[LS_SETTING_WATCHER],
                              .lost = on_lost,
+                             .stopped = on_stopped,
+                             .warning_ns = context->settings.numbers[LS_SETTING_STALL_WARNING_S],
                              .user = context};
 }
 

@@ -37,7 +37,9 @@ LS_BIND_OLD(pthread_join);
 
 typedef struct Peer {
     int rank;
-    int fd; /* pidfd, -1: to be polled */
+    int fd;             /* pidfd, -1: to be polled */
+    int64_t stopped_ns; /* since when, as far as was seen; 0: it runs */
+    bool told;
 } Peer;
 
 struct LsWatcher {
@@ -59,7 +61,7 @@ add_peer(LsWatcher *watcher, int rank)
 {
     const LsRankInfo *info = &watcher->config.world->infos[rank];
     Peer *peer = &watcher->peers[watcher->n_peers++];
-    *peer = (Peer){rank, -1};
+    *peer = (Peer){.rank = rank, .fd = -1};
     if (watcher->config.method == LS_WATCHER_AUTO)
         peer->fd = (int)syscall(SYS_pidfd_open, (pid_t)info->pid, 0);
     if (peer->fd >= 0 && ls_world_started(info->pid) != info->started) {
@@ -92,6 +94,39 @@ fill_fds(LsWatcher *watcher)
     for (int i = 0; i < watcher->links.n; i++)
         watcher->fds[n++] = (struct pollfd){watcher->links.items[i].fd, POLLIN, 0};
     return n;
+}
+
+/* Tells of ranks that stand still: the exchange waits for them, and cannot say so. */
+static void
+inspect_stopped(LsWatcher *watcher)
+{
+    const LsWatcherConfig *config = &watcher->config;
+    int64_t now = ls_instrument_now();
+    for (int i = 0; i < watcher->n_peers && config->stopped != NULL && config->warning_ns > 0;
+         i++) {
+        Peer *peer = &watcher->peers[i];
+        if (!ls_world_is_stopped(config->world->infos[peer->rank].pid)) {
+            peer->stopped_ns = 0;
+            peer->told = false;
+        } else if (peer->stopped_ns == 0) {
+            peer->stopped_ns = now;
+        } else if (!peer->told && now - peer->stopped_ns >= config->warning_ns) {
+            peer->told = true;
+            config->stopped(config->user, peer->rank, now - peer->stopped_ns);
+        }
+    }
+}
+
+/* How long to sleep when nothing happens; -1: until something does. */
+static int
+find_pause_ms(const LsWatcher *watcher)
+{
+    int64_t quarter_ms = watcher->config.warning_ns / 4 / 1000000;
+    bool inspects = watcher->config.stopped != NULL && watcher->config.warning_ns > 0;
+    int pause_ms = quarter_ms < 20 ? 20 : quarter_ms < 5000 ? (int)quarter_ms : 5000;
+    if (!inspects)
+        return watcher->polls ? POLL_MS : -1;
+    return watcher->polls && pause_ms > POLL_MS ? POLL_MS : pause_ms;
 }
 
 /* After a poll: the rank that is dead, or -1. A link that brought the news is *ret_link. */
@@ -137,14 +172,16 @@ watch(void *user)
     while (!atomic_load(&watcher->stopped)) {
         LsLink *link;
         nfds_t n = fill_fds(watcher);
-        if (poll(watcher->fds, n, watcher->polls ? POLL_MS : -1) < 0) {
+        if (poll(watcher->fds, n, find_pause_ms(watcher)) < 0) {
             if (errno == EINTR)
                 continue;
             break;
         }
         int rank = find_dead(watcher, &link);
-        if (rank < 0)
+        if (rank < 0) {
+            inspect_stopped(watcher);
             continue;
+        }
         if (!is_leave(watcher)) {
             rank = ls_board_claim(&watcher->board, rank);
             ls_links_tell(&watcher->links, rank, link);

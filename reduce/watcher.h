@@ -20,6 +20,10 @@ typedef struct LsWatcherConfig {
     LsWatcherMethod method;
     /* Once, from the watcher's thread: this rank is dead. */
     void (*lost)(void *user, int rank);
+    /* From the same thread: this rank of the host has been stopped for so long, which is longer
+     * than warning_ns; once each time. NULL, 0: nobody wants to know. */
+    void (*stopped)(void *user, int rank, int64_t stopped_ns);
+    int64_t warning_ns;
     void *user;
 } LsWatcherConfig;
 

@@ -52,26 +52,41 @@ ls_world_open(const lockstep_options *options, LsWorld **ret_world)
 
 /* Fields 3 (state) and 22 (start time) of /proc/PID/stat; the name before them may hold anything
  * but ends at the last parenthesis. */
-int64_t
-ls_world_started(int64_t pid)
+static bool
+read_stat(int64_t pid, char *ret_state, long long *ret_started)
 {
     char path[64], line[1024];
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return 0;
+        return false;
     size_t length = fread(line, 1, sizeof line - 1, file);
     fclose(file);
     line[length] = '\0';
     char *at = strrchr(line, ')');
-    char state = 'X';
-    long long started = 0;
-    if (at == NULL || sscanf(at + 1,
-                             " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-                             "%*d %*d %lld",
-                             &state, &started) != 2)
+    return at != NULL &&
+           sscanf(at + 1,
+                  " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+                  "%*d %*d %lld",
+                  ret_state, ret_started) == 2;
+}
+
+int64_t
+ls_world_started(int64_t pid)
+{
+    char state;
+    long long started;
+    if (!read_stat(pid, &state, &started) || state == 'Z' || state == 'X')
         return 0;
-    return state == 'Z' || state == 'X' ? 0 : started;
+    return started;
+}
+
+bool
+ls_world_is_stopped(int64_t pid)
+{
+    char state;
+    long long started;
+    return read_stat(pid, &state, &started) && (state == 'T' || state == 't');
 }
 
 static void

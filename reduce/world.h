@@ -66,3 +66,5 @@ lockstep_status ls_world_meet(LsWorld *world, LsTransport *transport, const char
 int ls_world_leader(const LsWorld *world, int host);
 /* The kernel's start time of a process; 0: there is no such process, or it is dead. */
 int64_t ls_world_started(int64_t pid);
+/* By SIGSTOP or a debugger. */
+bool ls_world_is_stopped(int64_t pid);

@@ -23,6 +23,12 @@ calls_reset(void)
     gather = gatherv = bcast = allreduce = sends = receives = 0;
 }
 
+void
+calls_restart(void)
+{
+    gather = gatherv = bcast = allreduce = sends = receives = 0;
+}
+
 Calls
 calls_get(void)
 {

@@ -8,4 +8,6 @@ typedef struct Calls {
 } Calls;
 
 void calls_reset(void);
+/* From here on, whichever thread says so: what the ranks exchanged in order to meet does not count. */
+void calls_restart(void);
 Calls calls_get(void);

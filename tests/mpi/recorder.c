@@ -11,6 +11,13 @@ static GMutex lock;
 static GArray *records;
 static GPtrArray *names, *notices;
 static gint active;
+static void (*on_thread)(void);
+
+void
+recorder_set_thread_hook(void (*hook)(void))
+{
+    on_thread = hook;
+}
 
 void
 recorder_start(void)
@@ -123,6 +130,8 @@ ls_recorder_set_info(const char *key, const char *value)
 void
 ls_recorder_set_thread_name(const char *name)
 {
+    if (on_thread != NULL)
+        on_thread();
 }
 
 void

@@ -15,5 +15,7 @@ const LsRecord *recorder_get(LsRecordKind kind, const char *name, guint n);
 const char *recorder_name(const LsRecord *record);
 /* Whether a notice held this text. */
 bool recorder_heard(const char *part);
+/* Called by the communication thread before its first cycle. */
+void recorder_set_thread_hook(void (*hook)(void));
 /* Records with the open flag. */
 guint recorder_count_open(LsRecordKind kind);

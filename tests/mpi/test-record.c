@@ -107,6 +107,7 @@ test_messages(gconstpointer settings)
     int ranks = support_ranks();
     recorder_start();
     calls_reset();
+    recorder_set_thread_hook(calls_restart);
     lockstep_context *context = support_open(settings);
     run_steps(context);
     g_usleep(50000);
@@ -305,6 +306,7 @@ test_round_trips(void)
     g_autofree char *settings = g_strdup_printf("host=h%d;clock_interval_ms=1", rank);
     recorder_start();
     calls_reset();
+    recorder_set_thread_hook(calls_restart);
     lockstep_context *context = support_open(settings);
     g_assert_cmpint(lockstep_local_size(context), ==, 1);
     for (int i = 0; i < 40; i++) {
