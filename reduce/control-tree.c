@@ -216,20 +216,19 @@ hear_child(LsControl *control, const Child *child, const LsPiece *piece)
     ls_request_list_clear(&requests);
 }
 
-/* Keeps the parent's bytes, which go to the children as they are. */
-static bool
+/* Keeps the parent's bytes, which go to the children as they are. Without memory for them the
+ * children get none, which tells them that it is over. */
+static void
 hear_parent(LsControl *control, const LsPiece *piece)
 {
     free(control->down);
     control->down = malloc(piece->length + 1);
-    if (control->down == NULL) {
-        note_no_memory(control);
-        return lose(control, "");
-    }
-    memcpy(control->down, piece->data, piece->length);
-    control->down_length = piece->length;
+    control->down_length = control->down != NULL ? piece->length : 0;
     control->next_child = 0;
-    return true;
+    if (control->down_length > 0)
+        memcpy(control->down, piece->data, piece->length);
+    else if (control->down == NULL)
+        note_no_memory(control);
 }
 
 /* A fault of ours comes down as the failure of all; until then what is answered is executed. */
@@ -395,8 +394,10 @@ after_poll(LsControl *control, const LsResult *result, LsAction *ret_action)
             return close_down(control, ret_action);
         return control->parent < 0 ? answer(control, ret_action) : send_up(control, ret_action);
     }
-    if (result->from == control->parent)
-        return hear_parent(control, result->parts) && send_down(control, ret_action);
+    if (result->from == control->parent) {
+        hear_parent(control, result->parts);
+        return send_down(control, ret_action);
+    }
     ls_round_tell_stage(&control->round, LS_CONTROL_PARSE);
     for (int i = 0; i < control->n_children; i++)
         if (control->children[i].rank == result->from)
