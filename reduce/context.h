@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "reduce/device.h"
 #include "reduce/execute.h"
 #include "reduce/failure.h"
 #include "reduce/graph.h"

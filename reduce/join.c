@@ -163,6 +163,36 @@ open_plane(lockstep_context *context)
     return status == LOCKSTEP_OK ? class->open(&config, &context->plane) : status;
 }
 
+#define ROUND_ELEMENTS  64 /* of the widest type, for each rank of a host */
+#define ROUND_BYTES_MAX 8
+
+static bool
+has_even_hosts(const LsWorld *world)
+{
+    for (int host = 0; host < world->hosts; host++) {
+        int n = 0;
+        for (int rank = 0; rank < world->ranks; rank++)
+            n += world->infos[rank].host == host;
+        if (n * world->hosts != world->ranks)
+            return false;
+    }
+    return true;
+}
+
+/* A plane that cuts buffers among the ranks of a host gets a threshold that they divide (facts B7),
+ * so that a full buffer leaves nothing over. */
+static void
+round_threshold(lockstep_context *context)
+{
+    int64_t *bytes = &context->settings.numbers[LS_SETTING_FUSION_THRESHOLD_BYTES];
+    int64_t unit = (int64_t)context->world->local_ranks * ROUND_ELEMENTS * ROUND_BYTES_MAX;
+    const char *plane = context->settings.texts[LS_SETTING_PLANE];
+    bool cuts = strcmp(plane, "hierarchical") == 0 || strcmp(plane, "hybrid") == 0;
+    if (cuts && *bytes > 0 && *bytes % unit != 0 && *bytes < INT64_MAX - unit &&
+        has_even_hosts(context->world))
+        *bytes += unit - *bytes % unit;
+}
+
 /* What this rank needs beside its connection. On failure the rest is close_parts()'s. */
 static lockstep_status
 open_parts(lockstep_context *context)
@@ -354,6 +384,7 @@ join_ranks(lockstep_context *context)
                            "the groups of tensors", LOCKSTEP_OK);
     if (status != LOCKSTEP_OK)
         return status;
+    round_threshold(context);
     status = ls_agree(context->transport, open_parts(context));
     if (status != LOCKSTEP_OK)
         return status;

@@ -126,6 +126,41 @@ test_stages(gconstpointer user)
         check_buffer(c, round * (n + 1), recorder_get(LS_RECORD_OPERATION, c->outer, round));
 }
 
+/* 1,000 bytes become a multiple of 512 bytes for each rank of the host, so that as many tensors of
+ * 32 bytes travel together; without a plane that cuts buffers the threshold is as it was given. */
+static void
+test_threshold(gconstpointer plane)
+{
+    enum { TENSORS = 300, COUNT = 8 };
+    static float data[TENSORS][COUNT];
+    lockstep_tensor tensors[TENSORS];
+    const lockstep_tensor *list[TENSORS];
+    lockstep_handle handles[TENSORS];
+    char names[TENSORS][16];
+    int64_t largest = 0, expected = 1000 / (COUNT * WIDTH) * (COUNT * WIDTH);
+    g_autofree char *settings =
+        g_strdup_printf("plane=%s;host=h%d;fusion_threshold_bytes=1000", (const char *)plane,
+                        support_rank() * 2 / support_ranks());
+    find_place();
+    recorder_start();
+    lockstep_context *context = support_open(settings);
+    for (int i = 0; i < TENSORS; i++) {
+        g_snprintf(names[i], sizeof names[i], "t%d", i);
+        tensors[i] = support_tensor(names[i], data[i], data[i], COUNT, LOCKSTEP_FLOAT32);
+        list[i] = &tensors[i];
+    }
+    assert_status(lockstep_allreduce_group(context, list, TENSORS, LOCKSTEP_SUM, handles),
+                  LOCKSTEP_OK);
+    for (int i = 0; i < TENSORS; i++)
+        assert_status(lockstep_wait(context, handles[i], 60000), LOCKSTEP_OK);
+    support_close(context);
+    for (guint i = 0; i < recorder_count(LS_RECORD_PACK, NULL); i++)
+        largest = MAX(largest, recorder_get(LS_RECORD_PACK, NULL, i)->args[2]);
+    if (strcmp(plane, "mpi") != 0)
+        expected = (1000 + 512 * local_ranks - 1) / (512 * local_ranks) * (512 * local_ranks);
+    g_assert_cmpint(largest, ==, expected);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -143,5 +178,9 @@ main(int argc, char **argv)
             g_strdup_printf("/mpi/stages/%s-%d", cases[i].plane, (int)cases[i].count);
         g_test_add_data_func(path, &cases[i], test_stages);
     }
+    g_test_add_data_func("/mpi/stages/threshold-is-rounded-hierarchical", "hierarchical",
+                         test_threshold);
+    g_test_add_data_func("/mpi/stages/threshold-is-rounded-hybrid", "hybrid", test_threshold);
+    g_test_add_data_func("/mpi/stages/threshold-is-as-given-mpi", "mpi", test_threshold);
     return support_run();
 }
