@@ -13,7 +13,7 @@
 #include "capture/clock.h"
 #include "capture/status.h"
 
-#define LS_SYNC_PLACES_MAX 8
+#define LS_SYNC_PLACES_MAX 16
 #define LS_SYNC_PLACE_TEXT 80
 
 typedef struct LsSyncPlace {

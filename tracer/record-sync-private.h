@@ -8,7 +8,7 @@
 #include "tracer/record-sync-talk.h"
 #include "tracer/record-sync.h"
 
-#define LS_SYNC_NOT_OURS 8    /* variables of the command that our own recorder must not see */
+#define LS_SYNC_NOT_OURS 9    /* variables of the command that our own recorder must not see */
 #define LS_SYNC_LOOK_MS  5000 /* how often is tried what did not work */
 
 struct LsRecordSync {
@@ -16,6 +16,7 @@ struct LsRecordSync {
     char folder[LS_AREA_PATH_MAX];    /* RUN/.clocks */
     char place[LS_AREA_NAME_MAX + 8]; /* HOST:PORT of the hub, "": by the folder */
     char key_path[LS_AREA_PATH_MAX];
+    bool is_shared;   /* the folder, never its key */
     bool is_expected; /* the user or the launcher says that there is another host */
     int stop_fds[2], done_fds[2];
     pthread_t thread;

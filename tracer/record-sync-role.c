@@ -118,14 +118,13 @@ become_hub(LsRecordSync *sync, uint32_t number)
 
 /* -- As an asker -- */
 
-/* One talk with the first of the places that answers. */
+/* One talk with the first of the places that answers, which comes to the front. */
 static LsSyncOutcome
-ask(LsRecordSync *sync, const LsSyncPlace *places, size_t n_places, bool is_last,
-    uint32_t *ret_pause_ms)
+ask(LsRecordSync *sync, LsSyncPlace *places, size_t n_places, bool is_last, uint32_t *ret_pause_ms)
 {
     LsSyncOutcome outcome = LS_SYNC_ABSENT;
-    int64_t until_ns = ls_clock_now() + (is_last ? LAST_MS : TALK_MS) * MS;
-    for (size_t i = 0; i < n_places && outcome == LS_SYNC_ABSENT; i++) {
+    for (size_t i = 0; i < n_places && (outcome == LS_SYNC_ABSENT || outcome == LS_SYNC_DOUBTED);
+         i++) {
         char text[LS_SYNC_PLACE_TEXT];
         int error;
         ls_sync_place_format(&places[i], text);
@@ -135,6 +134,7 @@ ask(LsRecordSync *sync, const LsSyncPlace *places, size_t n_places, bool is_last
                          text);
             continue;
         }
+        int64_t until_ns = ls_clock_now() + (is_last ? LAST_MS : TALK_MS) * MS;
         outcome = ls_sync_ask(&sync->self, &places[i], is_last, until_ns, ret_pause_ms, &error);
         if (outcome == LS_SYNC_ABSENT)
             ls_sync_note(sync, "no wrapper answered at %s (%s)", text, strerror(error));
@@ -143,13 +143,18 @@ ask(LsRecordSync *sync, const LsSyncPlace *places, size_t n_places, bool is_last
                          "who answered at %s does not have our key; give both hosts the same "
                          "--sync-key FILE",
                          text);
+        LsSyncPlace answered = places[i];
+        if (outcome == LS_SYNC_MEASURED && i > 0) {
+            places[i] = places[0];
+            places[0] = answered;
+        }
     }
     return outcome;
 }
 
 /* Talks with the hub until it does not answer any more (false), or we are to end (true). */
 static bool
-follow(LsRecordSync *sync, const LsSyncPlace *places, size_t n_places)
+follow(LsRecordSync *sync, LsSyncPlace *places, size_t n_places)
 {
     uint32_t growing_ms = FIRST_MS, hub_ms = LS_SYNC_LOOK_MS;
     for (int failures = 0; failures < GIVE_UP;) {

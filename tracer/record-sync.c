@@ -25,12 +25,14 @@ LS_BIND_OLD(pthread_create);
 LS_BIND_OLD(pthread_join);
 LS_BIND_OLD(pthread_detach);
 
-#define ALONE_MS 20 /* to end, where nobody was met */
+#define OUR_DRAIN_MS "500" /* a few trips in two seconds need no more */
+#define ALONE_MS     20    /* to end, where nobody was met */
 
 /* What bounds the command's recording is not for ours. */
 static const char *const not_ours[] = {
-    "LOCKSTEP_STEPS",         "LOCKSTEP_DELAY_MS", "LOCKSTEP_DURATION_MS", "LOCKSTEP_NOTES",
-    "LOCKSTEP_CAPTURE_RANGE", "LOCKSTEP_FLIGHT",   "LOCKSTEP_TRIGGER_MS",  "LOCKSTEP_MAX_SIZE"};
+    "LOCKSTEP_STEPS",      "LOCKSTEP_DELAY_MS",      "LOCKSTEP_DURATION_MS",
+    "LOCKSTEP_NOTES",      "LOCKSTEP_CAPTURE_RANGE", "LOCKSTEP_FLIGHT",
+    "LOCKSTEP_TRIGGER_MS", "LOCKSTEP_MAX_SIZE",      "LOCKSTEP_DRAIN_MS"};
 _Static_assert(sizeof not_ours / sizeof not_ours[0] == LS_SYNC_NOT_OURS, "count them");
 
 /* -- What is kept -- */
@@ -96,7 +98,7 @@ run(void *user)
     LsRecordSync *sync = user;
     char why[512];
     int host_fd = -1;
-    if (mkdir(sync->folder, 0700) != 0 && errno != EEXIST)
+    if (mkdir(sync->folder, sync->is_shared ? 0777 : 0700) != 0 && errno != EEXIST)
         ls_sync_note(sync, "%s cannot be made (%s)", sync->folder, strerror(errno));
     else if (ls_sync_key_load(sync->self.key, sync->key_path, why, sizeof why) != LS_OK)
         ls_sync_note(sync, "%s", why);
@@ -122,6 +124,8 @@ give_back(LsRecordSync *sync)
     for (size_t i = 0; i < LS_SYNC_NOT_OURS; i++) {
         if (sync->kept_values[i] != NULL)
             setenv(not_ours[i], sync->kept_values[i], 1);
+        else
+            unsetenv(not_ours[i]);
     }
 }
 
@@ -148,6 +152,7 @@ make_sync(const LsRecordOptions *options, const LsIdentity *identity, const char
         return NULL;
     sync->stop_fds[0] = sync->stop_fds[1] = sync->done_fds[0] = -1;
     pthread_mutex_init(&sync->lock, NULL);
+    sync->is_shared = options->share != NULL;
     sync->is_expected = options->sync != NULL || ls_sync_find_others(identity) == LS_SYNC_OTHERS;
     ls_sync_choose_place(options, identity, sync->place, sizeof sync->place);
     snprintf(sync->folder, sizeof sync->folder, "%s/" LS_SYNC_FOLDER, folder);
@@ -185,6 +190,7 @@ ls_record_sync_start(const LsRecordOptions *options, const LsIdentity *identity,
         sync->kept_values[i] = value == NULL ? NULL : strdup(value);
         unsetenv(not_ours[i]);
     }
+    setenv("LOCKSTEP_DRAIN_MS", OUR_DRAIN_MS, 1);
     if (pthread_create(&sync->thread, NULL, run, sync) == 0)
         return sync;
     give_back(sync);

@@ -217,13 +217,14 @@ def measure(*options):
 
 
 def absent():
-    """Nobody there, by any way: no delay, nothing said, a note in the run."""
+    """Nobody there, by any way: no delay (a connection or a look-up that is waited for takes seconds), nothing said,
+    a note in the run."""
     without = measure("--no-sync")
     for options in ([], ["--sync", f"127.0.0.1:{free_port()}"], ["--sync", "10.255.255.1:4000"],
                     ["--sync", "no.such.host.invalid:4000"]):
         took = measure(*options)
         print(f"# {' '.join(options) or 'by the folder'}: {took * 1000:.0f} ms, with --no-sync {without * 1000:.0f} ms")
-        assert took < without + 0.15, (options, took, without)
+        assert took < without + 0.4, (options, took, without)
     for place, why in (("10.255.255.1:4000", "no wrapper answered at|not measured"),
                        ("no.such.host.invalid:4000", "is not found")):
         finish([start(0, 2, 1.5, "--sync", place, folder="A")])
