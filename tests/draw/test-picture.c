@@ -253,7 +253,7 @@ test_legend(void)
         {LS_ROLE_COPY, LS_FORM_PLAIN, "copies, packing"},
         {LS_ROLE_BAND_HIDDEN, LS_FORM_PLAIN, "overlapped"}};
     g_array_append_vals(shown.scene->legend, ENTRIES, G_N_ELEMENTS(ENTRIES));
-    for (int width = NARROW; width >= NARROW / 2; width -= NARROW / 2) {
+    for (int width = NARROW; width >= NARROW / 3; width -= NARROW * 2 / 3) {
         cairo_surface_t *surface =
             cairo_image_surface_create(CAIRO_FORMAT_RGB24, width, LS_DRAW_LEGEND_HEIGHT);
         cairo_t *cr = cairo_create(surface);
