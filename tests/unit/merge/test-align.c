@@ -275,6 +275,45 @@ test_lives(void)
         ls_process_free(processes[i]);
 }
 
+/* A wrapper that is no rank measures for all ranks of its boot, over the time that they lived,
+ * which is longer than its own; it names its peer by boot. */
+static void
+test_observers(void)
+{
+    for (guint32 seed = 0; seed < 40; seed++) {
+        g_autoptr(GRand) rand = g_rand_new_with_seed(seed);
+        const Clock a = make_clock(rand), b = make_clock(rand);
+        LsProcess *processes[] = {make_process(1, 4, &a, "a", 0, 10 * SECOND),
+                                  make_process(2, 4, &b, "b", 0, 5 * SECOND),
+                                  make_process(3, 4, &b, "b", 5 * SECOND, 10 * SECOND),
+                                  make_process(0, 4, &b, "b", SECOND, 9 * SECOND)};
+        LsProcess *observer = processes[3];
+        LsPlacement *placements;
+
+        observer->observer = true;
+        for (int64_t t = SECOND; t < 9 * SECOND; t += SECOND / 20) {
+            add_roundtrip(observer, &b, -1, &a, t, make_delay(rand, 10), 1000,
+                          make_delay(rand, 10));
+            g_array_index(observer->roundtrips, LsRoundtrip, observer->roundtrips->len - 1).boot =
+                ls_strings_add(observer->strings, seed % 8 == 7 ? "nobody" : "a");
+        }
+        placements = ls_align(processes, 4);
+        g_assert_cmpint(placements[0].method, ==, LS_CLOCK_REFERENCE);
+        for (int i = 1; i < 4; i++) {
+            if (seed % 8 == 7) {
+                g_assert_cmpint(placements[i].method, ==, LS_CLOCK_NONE);
+                continue;
+            }
+            g_assert_cmpint(placements[i].method, ==, LS_CLOCK_ROUNDTRIP);
+            g_assert_cmpint(check_placement(&placements[i], &b, &a, 10 * SECOND, NULL), <, 100000);
+        }
+        g_assert_cmpuint(observer->findings->len, ==, 0);
+        ls_placements_free(placements, 4);
+        for (int i = 0; i < 4; i++)
+            ls_process_free(processes[i]);
+    }
+}
+
 /* Allreduces: ranks enter when they are ready, transfer begins with the last, ends within a few us.
  */
 static void
@@ -438,6 +477,7 @@ main(int argc, char **argv)
     g_test_add_func("/merge/align/applied-to-every-time", test_apply_moves_times);
     g_test_add_func("/merge/align/same-boot-moves-nothing", test_same_boot);
     g_test_add_func("/merge/align/trips-belong-to-the-life-that-answered", test_lives);
+    g_test_add_func("/merge/align/observers-measure-for-their-boot", test_observers);
     g_test_add_func("/merge/align/collectives", test_collectives);
     g_test_add_func("/merge/align/untimed-collectives-are-no-evidence",
                     test_untimed_collectives_are_no_evidence);
