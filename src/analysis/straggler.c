@@ -31,7 +31,7 @@ typedef struct Work {
     GArray **waits;         /* per rank: intervals in which it waited in the step at hand */
     GArray *waiting;        /* ranks with any */
     GArray *costs;          /* int64_t pairs of the set at hand: step number, cost */
-    GArray *judged;         /* int64_t: numbers of the whole steps with a decision, rising */
+    GArray *judged;         /* int64_t: numbers of the whole steps with a judged buffer, rising */
     int64_t judged_steady;  /* of them, the steady ones */
 } Work;
 
@@ -86,10 +86,35 @@ compare_decision(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
+static int
+compare_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* A tie is a judgement: nobody was late. `seen` holds numbers of work->steps. */
+static void
+note_judged(Work *work, const LsCollective *collective, GHashTable *seen)
+{
+    const LsStep *step;
+
+    if (collective->ranks == 0 || collective->verdict == LS_VERDICT_INCOMPLETE ||
+        collective->step == LS_NONE)
+        return;
+    step = &work->steps[collective->step];
+    if (step->cut || !g_hash_table_add(seen, (void *)(uintptr_t)&step->number))
+        return;
+    g_array_append_val(work->judged, step->number);
+    work->judged_steady += ls_scope_is_steady(work->scope, step);
+}
+
 /* Counts members and chances of every set as it goes. */
 static GArray *
-decide(const Work *work, LsStraggler *stragglers)
+decide(Work *work, LsStraggler *stragglers)
 {
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
     GArray *decisions = g_array_new(false, false, sizeof(Decision));
     size_t n_buffers;
 
@@ -99,8 +124,10 @@ decide(const Work *work, LsStraggler *stragglers)
         size_t n;
         const LsArrival *items = ls_activity_get_arrivals(work->input->activity, b, &n);
 
-        if (collective.last < 0 || collective.verdict == LS_VERDICT_INCOMPLETE ||
-            !ls_collective_is_shown(work->input, work->scope, b, &collective))
+        if (!ls_collective_is_shown(work->input, work->scope, b, &collective))
+            continue;
+        note_judged(work, &collective, seen);
+        if (collective.last < 0 || collective.verdict == LS_VERDICT_INCOMPLETE)
             continue;
         Decision decision = {b, work->set_of[items[collective.last].rank], collective.step,
                              INT64_MIN};
@@ -122,32 +149,8 @@ decide(const Work *work, LsStraggler *stragglers)
         stragglers[decision.set].in_steps.last += decision.step != LS_NONE;
     }
     g_array_sort(decisions, compare_decision);
-    return decisions;
-}
-
-static int
-compare_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-static void
-list_judged(Work *work, const GArray *decisions)
-{
-    g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
-
-    for (size_t i = 0; i < decisions->len; i++) {
-        const Decision *decision = &g_array_index(decisions, Decision, i);
-
-        if (decision->step == LS_NONE || work->steps[decision->step].cut ||
-            !g_hash_table_add(seen, (void *)(uintptr_t)&decision->number))
-            continue;
-        g_array_append_val(work->judged, decision->number);
-        work->judged_steady += ls_scope_is_steady(work->scope, &work->steps[decision->step]);
-    }
     g_array_sort(work->judged, compare_number);
+    return decisions;
 }
 
 /* -- What it cost -- */
@@ -310,7 +313,6 @@ find_level(const LsAnalysisInput *input, const LsScope *scope, bool hosts, GArra
         stragglers[r] = (LsStraggler){
             .is_host = hosts, .rank = r, .cost_ns_per_step = LS_TIME_NONE, .since = INT64_MIN};
     decisions = decide(&work, stragglers);
-    list_judged(&work, decisions);
     while (i < decisions->len) {
         const Decision *first = &g_array_index(decisions, Decision, i);
         size_t n = 0;

@@ -21,7 +21,7 @@ typedef struct LsStraggler {
     int64_t cost_ns_per_step;  /* of the judged steps; LS_TIME_NONE: no compute recorded outside, or no
                                 * such step */
     int64_t steps_last;        /* steady steps in which it was last at least once */
-    int64_t steps_judged;      /* steady steps of which any buffer's last rank is known */
+    int64_t steps_judged;      /* steady steps with a buffer that could be judged, if as a tie */
     int64_t delay_ns;          /* mean over the buffers in which it was last of the longest wait */
     int64_t since;             /* first whole step in which it cost half the mean; INT64_MIN: none */
     double share_since;        /* of the judged steps from then on: in how many it was last */

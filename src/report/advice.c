@@ -116,7 +116,7 @@ judge_small_buffers(const LsEvidence *evidence, GString *action, GString *why)
 
     if (!is_fine_grained(evidence))
         return 0;
-    g_string_append(action, "fewer, larger buffers (groups, or a higher fusion threshold)");
+    g_string_append(action, "fewer, larger buffers: groups, or a higher fusion threshold");
     g_string_append_printf(why, "%.0f buffers a step of %s in the mean", evidence->buffers_per_step,
                            bytes);
     return evidence->ledger.mean_ns[LS_LEDGER_EXPOSED_TRANSFER] + get_agreeing(evidence);
@@ -130,7 +130,7 @@ judge_transfer(const LsEvidence *evidence, GString *action, GString *why)
 
     if (is_fine_grained(evidence))
         return 0;
-    g_string_append(action, "half the bytes (float16 gradients)");
+    g_string_append(action, "half the bytes: float16 gradients");
     g_string_append_printf(why, "%s a step of moving bytes that no compute hides", text);
     return transfer_ns / 2;
 }

@@ -26,7 +26,7 @@ typedef struct LsEvidence {
     const LsStraggler *worst; /* whom the others wait for; NULL: nobody more than by chance */
     const LsStraggler *most;  /* the rank that was last most often; NULL: never known */
     size_t worst_ranks;       /* ranks of the set */
-    int64_t steps_judged;     /* steady steps of which any buffer's last rank is known */
+    int64_t steps_judged;     /* steady steps with a buffer that could be judged */
     LsCause cause;
 
     /* Per use of a tensor: from the last rank's submission to agreement, mean. */

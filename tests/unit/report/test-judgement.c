@@ -166,6 +166,30 @@ test_nobody_is_cleared(void)
     g_assert_null(strstr(nobody.lines[1], "No straggler"));
 }
 
+/* All ranks in time in some steps, beyond what the clock can tell: judged, and nothing is missing.
+ */
+static void
+test_ties_are_judged(void)
+{
+    const Run run = {20, NOTHING, 0, 0, 0}, even = {0, NOTHING, 0, 0, 0};
+    LsProcess *processes[RANKS];
+
+    for (int rank = 0; rank < RANKS; rank++) {
+        processes[rank] = sample_process(rank, RANKS, "gpu01");
+        for (int step = 0; step < STEPS; step++)
+            add_step(processes[rank], step % 3 == 0 ? &even : &run, rank, step);
+    }
+    g_autoptr(LsTrace) trace = sample_freeze(processes, RANKS, RANKS);
+    g_autoptr(LsActivity) activity = ls_activity_new(trace);
+    LsAnalysisInput input = {trace, activity, NULL, INT64_MIN, INT64_MAX};
+    g_autoptr(LsHeadline) headline = ls_headline_new(&input);
+    size_t n;
+    const LsHeadlineLine *lines = ls_headline_get_lines(headline, &n);
+
+    assert_says(lines[1].text, "in 8 of 8 buffers, in 8 of 11 steps");
+    g_assert_null(strstr(lines[1].text, "not known"));
+}
+
 static void
 test_buffers_of_steps(void)
 {
@@ -231,6 +255,7 @@ main(int argc, char **argv)
     g_test_add_func("/report/judgement/late-rank-is-named-beside-holes", test_late_beside_holes);
     g_test_add_func("/report/judgement/a-hole-is-no-straggler", test_hole_is_no_straggler);
     g_test_add_func("/report/judgement/a-hole-clears-nobody", test_nobody_is_cleared);
+    g_test_add_func("/report/judgement/ties-are-judged", test_ties_are_judged);
     g_test_add_func("/report/judgement/buffers-of-steps-stand-apart", test_buffers_of_steps);
     g_test_add_func("/report/judgement/no-communication-is-not-hidden", test_nothing_recorded);
     g_test_add_func("/report/judgement/lives-are-negotiated-apart", test_lives_apart);
