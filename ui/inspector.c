@@ -12,6 +12,8 @@ struct _LsInspector {
     int needed; /* height that the last drawing took */
 };
 
+enum { LINKS_PER_LINE = 3 };
+
 G_DEFINE_FINAL_TYPE(LsInspector, ls_inspector, GTK_TYPE_WIDGET)
 
 static gboolean
@@ -84,7 +86,7 @@ fill_links(LsInspector *inspector, const LsInspect *inspect)
 {
     GtkWidget *child;
     while ((child = gtk_widget_get_first_child(inspector->links)))
-        gtk_box_remove(GTK_BOX(inspector->links), child);
+        gtk_flow_box_remove(GTK_FLOW_BOX(inspector->links), child);
     for (unsigned int i = 0; inspect && i < inspect->links->len; i++) {
         const LsInspectLink *link = &g_array_index(inspect->links, LsInspectLink, i);
         GtkWidget *button = gtk_button_new_with_label(link->label);
@@ -92,7 +94,7 @@ fill_links(LsInspector *inspector, const LsInspect *inspect)
         gtk_widget_add_css_class(button, "inspector-link");
         g_object_set_data(G_OBJECT(button), "link", GSIZE_TO_POINTER((size_t)i));
         g_signal_connect(button, "clicked", G_CALLBACK(link_clicked), inspector);
-        gtk_box_append(GTK_BOX(inspector->links), button);
+        gtk_flow_box_insert(GTK_FLOW_BOX(inspector->links), button, -1);
     }
 }
 
@@ -151,7 +153,10 @@ ls_inspector_init(LsInspector *inspector)
                                        LS_DRAW_INSPECTOR_WIDTH - 20);
     gtk_drawing_area_set_content_height(GTK_DRAWING_AREA(inspector->area), 400);
     gtk_widget_set_visible(inspector->area, FALSE);
-    inspector->links = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 4);
+    /* On as many lines as the panel's width asks for: it must not grow with its links. */
+    inspector->links = gtk_flow_box_new();
+    gtk_flow_box_set_selection_mode(GTK_FLOW_BOX(inspector->links), GTK_SELECTION_NONE);
+    gtk_flow_box_set_max_children_per_line(GTK_FLOW_BOX(inspector->links), LINKS_PER_LINE);
     gtk_widget_set_margin_start(inspector->links, 8);
     gtk_box_append(GTK_BOX(inspector->box), inspector->hint);
     gtk_box_append(GTK_BOX(inspector->box), inspector->area);

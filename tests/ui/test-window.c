@@ -161,6 +161,32 @@ test_selects_what_is_drawn(Fixture *fixture, const void *data)
     g_assert_null(ls_session_get_inspect(fixture->session));
 }
 
+/* Until sizes are given out. */
+static void
+settle(void)
+{
+    for (int i = 0; i < 40; i++) {
+        g_usleep(5000);
+        while (g_main_context_iteration(NULL, FALSE))
+            ;
+    }
+}
+
+/* The timeline keeps its width whatever is selected: a panel that grows with its links would move
+ * what was clicked from under the pointer. */
+static void
+test_panel_keeps_its_width(Fixture *fixture, const void *data)
+{
+    gtk_widget_activate_action(GTK_WIDGET(fixture->window), "win.mode", "s", "overview");
+    settle();
+    double width = ls_session_get_scene(fixture->session)->view.width;
+    LsPick cell = {.kind = LS_PICK_CELL, .rank = 1, .track = LS_NONE, .index = 3};
+    ls_session_select(fixture->session, &cell);
+    g_assert_cmpuint(ls_session_get_inspect(fixture->session)->links->len, >, 3);
+    settle();
+    g_assert_cmpfloat(ls_session_get_scene(fixture->session)->view.width, ==, width);
+}
+
 static void
 test_changes_mode(Fixture *fixture, const void *data)
 {
@@ -299,6 +325,7 @@ main(int argc, char **argv)
     ADD("zooms-and-pans", set_up, test_zooms_and_pans);
     ADD("goes-from-step-to-step", set_up, test_goes_from_step_to_step);
     ADD("selects-what-is-drawn", set_up, test_selects_what_is_drawn);
+    ADD("panel-keeps-its-width", set_up, test_panel_keeps_its_width);
     ADD("changes-mode", set_up, test_changes_mode);
     ADD("headline-names-late-rank", set_up, test_headline_names_late_rank);
     ADD("says-what-is-wrong", set_up_empty, test_says_what_is_wrong);

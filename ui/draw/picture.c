@@ -136,8 +136,10 @@ ls_picture_draw(LsPainter *painter, cairo_t *cr, const LsPicture *picture, const
                          p.headline.height);
     cairo_restore(cr);
     begin(cr, &p.inspector);
-    if (picture->inspect)
+    if (picture->inspect) {
         ls_draw_inspector(painter, cr, picture->inspect, p.inspector.width, p.inspector.height);
+        ls_fill_rect(cr, 0, 0, 1, p.inspector.height, painter->theme->line);
+    }
     cairo_restore(cr);
 }
 

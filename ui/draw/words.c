@@ -121,7 +121,6 @@ ls_draw_inspector(LsPainter *painter, cairo_t *cr, const LsInspect *inspect, dou
     const LsTheme *theme = painter->theme;
     double y = 20;
     ls_fill_rect(cr, 0, 0, width, height, theme->panel);
-    ls_fill_rect(cr, 0, 0, 1, height, theme->line);
     if (!inspect)
         return 0;
     cairo_save(cr);
