@@ -253,6 +253,12 @@ ls_colour(const LsGraph *graph, const LsColourRule *rule, LsGroups *groups, char
                  "there are no tensors to group: lockstep_options.graph is NULL");
         return error;
     }
+    if (by == LS_COLOURING_DEPTH && !graph->edges) {
+        snprintf(error, ERROR_BYTES,
+                 "by depth: no tensor of the graph needs another, so that all have "
+                 "the same depth; slices, bytes or layer need no edges");
+        return error;
+    }
     if (by == LS_COLOURING_LISTS)
         return copy_lists(graph->lists, groups, error);
     int32_t *colours = calloc((size_t)graph->n + 1, sizeof *colours);

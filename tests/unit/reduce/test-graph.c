@@ -125,6 +125,10 @@ test_auto_takes_what_there_is(void)
     LsGraph *plain = make_graph("a b"), *graph = make_branches();
     check(NULL, rule, "");
     check(plain, rule, "");
+    check(plain, (LsColourRule){.by = LS_COLOURING_DEPTH},
+          "!by depth: no tensor of the graph needs another, so that all have the same depth; "
+          "slices, bytes or "
+          "layer need no edges");
     check(graph, rule, "a|b|d c|e");
     g_assert_cmpint(lockstep_graph_group(graph, lists, 2), ==, LOCKSTEP_OK);
     check(graph, rule, "c x");
