@@ -220,7 +220,10 @@ reduce_element(const Comm *comm, size_t at, unsigned char *target, int type, int
     int64_t value = get_integer(chunk_of(comm, 0) + at, type);
     for (int rank = 1; rank < comm->n; rank++)
         value = combine_integer(value, get_integer(chunk_of(comm, rank) + at, type), type, op);
-    value = op == LS_NCCL_AVG ? value / comm->n : value;
+    if (op == LS_NCCL_AVG) { /* the sum has no more bits than the type, as the real one's */
+        memcpy(target, &value, ls_nccl_type_bytes(type));
+        value = get_integer(target, type) / comm->n;
+    }
     memcpy(target, &value, ls_nccl_type_bytes(type));
 }
 
