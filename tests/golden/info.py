@@ -121,8 +121,19 @@ def check_usage():
         assert found.returncode == 0 and found.stdout, f'{arguments}: {found}'
 
 
+def check_view_help():
+    """In ASCII, so that no terminal shows "?" for an ellipsis; and named as it is called."""
+    view = pathlib.Path(LOCKSTEP).parents[1] / 'ui' / 'lockstep-view'
+    if not view.exists():
+        return
+    found = subprocess.run([view, '--help'], capture_output=True, text=True, check=True,
+                           env={**os.environ, 'LC_ALL': 'C'})
+    assert found.stdout.startswith('Usage:\n  lockstep view [OPTION...] [RUN...]\n'), found
+    assert '?' not in found.stdout and not found.stderr, found
+
+
 def main():
-    checks = [check_timelines, check_begun, check_refused, check_odd_paths, check_help, check_usage]
+    checks = [check_timelines, check_begun, check_refused, check_odd_paths, check_help, check_usage, check_view_help]
     failed = False
     print(f'1..{len(checks)}')
     for number, check in enumerate(checks, 1):

@@ -318,6 +318,44 @@ test_run_power(void)
     ls_activity_free(activity);
 }
 
+/* Groups of one layer bear its name before their own; of several layers what these have in common,
+ * and nothing where that is nothing. */
+static void
+test_group_labels(void)
+{
+    static const struct {
+        const char *tensor, *group;
+    } USES[] = {{"layer1.0.bn1.weight", "group 7"},  {"layer1.0.bn1.bias", "group 7"},
+                {"layer2.0.conv.weight", "group 8"}, {"layer2.1.conv.weight", "group 8"},
+                {"layer3.conv", "group 9"},          {"fc.bias", "group 9"}};
+    static const char *const LABELS[] = {"layer1.0.bn1 · group 7", "layer2 · group 8", "group 9"};
+    LsProcess *process = sample_process(0, 1, "host");
+    sample_step(process, 0, 0, 1000);
+    for (size_t i = 0; i < G_N_ELEMENTS(USES); i++) {
+        sample_use(process, USES[i].tensor, 0, LS_NONE, 100 + (int64_t)i, 300);
+        sample_last_use(process)->group = ls_strings_add(process->strings, USES[i].group);
+    }
+    g_autoptr(LsTrace) trace = sample_freeze(&process, 1, 1);
+    LsActivity *activity = ls_activity_new(trace);
+    LsModel *model = ls_model_new(trace, activity);
+    LsScene *scene = ls_scene_new(model);
+    LsView view;
+    size_t found = 0;
+    ls_view_init(&view, model, 600, 600, 1);
+    ls_view_set_mode(&view, model, LS_VIEW_TENSORS);
+    ls_scene_update(scene, &view);
+    for (size_t i = 0; i < ls_scene_get_n_rows(scene); i++)
+        if (ls_scene_get_row(scene, i)->kind == LS_ROW_GROUP) {
+            g_assert_cmpuint(found, <, G_N_ELEMENTS(LABELS));
+            g_assert_cmpstr(ls_scene_get_row(scene, i)->label, ==, LABELS[found++]);
+        }
+    g_assert_cmpuint(found, ==, G_N_ELEMENTS(LABELS));
+    ls_view_clear(&view);
+    ls_scene_free(scene);
+    ls_model_free(model);
+    ls_activity_free(activity);
+}
+
 /* Nothing at all, at random zooms of random traces: no crash, and items in their rows. */
 static void
 test_random(void)
@@ -362,6 +400,7 @@ main(int argc, char **argv)
     g_test_add_func("/layout/view/zoom-keeps-what-is-under-the-pointer", test_zoom);
     g_test_add_func("/layout/view/starts-at-the-slowest-steady-step", test_start_view);
     g_test_add_func("/layout/steps/warm-up-is-that-of-the-report", test_same_warmup);
+    g_test_add_func("/layout/rows/a-group-bears-its-layer's-name", test_group_labels);
     g_test_add_func("/layout/power/the-run's-is-the-sum-of-its-devices", test_run_power);
     g_test_add_func("/layout/scene/random-traces-and-views", test_random);
     return g_test_run();
