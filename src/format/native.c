@@ -3,7 +3,8 @@
  * format/native.c: the trace file, chunk by chunk: which bytes are sound, and to which process they
  * belong. A chunk that fails its checksum is left out and reading goes on at the next magic that
  * begins a sound chunk; a file may begin or end in the middle of a chunk. Chunks of one process
- * carry rising sequence numbers; where they begin again, another process (or another life) begins.
+ * count from 0: one that comes before its turn waits until those before it have been read, or all
+ * have. Where a number comes again with other content, another process (or another life) begins.
  */
 #include "format/native.h"
 
@@ -91,8 +92,6 @@ find_native(Reader *reader, const LsChunkHeader *header)
         if (belongs_to(g_ptr_array_index(reader->natives, i - 1), header))
             return g_ptr_array_index(reader->natives, i - 1);
     Native *native = ls_native_new(reader->source, header->pid, header->rank, header->incarnation);
-    native->next_sequence =
-        header->sequence; /* its head may be missing: a suffix is a valid file */
     g_ptr_array_add(reader->natives, native);
     return native;
 }

@@ -520,8 +520,9 @@ test_files_behind_one_another_are_several_processes(Fixture *fixture, gconstpoin
     }
 }
 
-static void
-test_order_of_chunks_does_not_matter(Fixture *fixture, gconstpointer data)
+/* Each chunk has a phase and the fact's next value; a step begins in one and ends in another. */
+static size_t
+write_ten_chunks(const Fixture *fixture, char **ret_bytes)
 {
     LsSynthFile *file = begin(fixture, "a.lks", 0);
     LsRecord step = {
@@ -538,8 +539,28 @@ test_order_of_chunks_does_not_matter(Fixture *fixture, gconstpointer data)
         ls_synth_file_flush(file, 7);
     }
     g_assert_true(ls_synth_file_close(file));
+    return get(fixture, "a.lks", ret_bytes);
+}
+
+static void
+check_ten_chunks(Fixture *fixture, const char *name)
+{
+    const LsProcess *process = load(fixture, name, 1);
+    g_assert_cmpuint(process->phases->len, ==, 10);
+    for (guint i = 0; i < 10; i++)
+        g_assert_cmpint(g_array_index(process->phases, LsPhase, i).start_ns, ==, i * 1000);
+    g_assert_cmpuint(process->steps->len, ==, 1);
+    g_assert_false(g_array_index(process->steps, LsStep, 0).cut);
+    g_assert_cmpstr(g_hash_table_lookup(process->facts, "key"), ==, "9");
+    g_assert_cmpint(process->rank.incarnation, ==, 0);
+    g_assert_cmpuint(process->findings->len, ==, 0);
+}
+
+static void
+test_order_of_chunks_does_not_matter(Fixture *fixture, gconstpointer data)
+{
     g_autofree char *bytes = NULL;
-    size_t length = get(fixture, "a.lks", &bytes);
+    size_t length = write_ten_chunks(fixture, &bytes);
     size_t two = chunk_offset(bytes, length, 1), six = chunk_offset(bytes, length, 6),
            seven = chunk_offset(bytes, length, 7);
     g_autoptr(GByteArray) mixed = g_byte_array_new();
@@ -551,14 +572,50 @@ test_order_of_chunks_does_not_matter(Fixture *fixture, gconstpointer data)
     g_byte_array_append(mixed, (const guint8 *)bytes + six, (guint)(seven - six));
     g_byte_array_append(mixed, padding, sizeof padding);
     put(fixture, "b.lks", mixed->data, mixed->len);
-    const LsProcess *process = load(fixture, "b.lks", 1);
-    g_assert_cmpuint(process->phases->len, ==, 10);
-    for (guint i = 0; i < 10; i++)
-        g_assert_cmpint(g_array_index(process->phases, LsPhase, i).start_ns, ==, i * 1000);
-    g_assert_cmpuint(process->steps->len, ==, 1);
-    g_assert_false(g_array_index(process->steps, LsStep, 0).cut);
-    g_assert_cmpstr(g_hash_table_lookup(process->facts, "key"), ==, "9");
-    g_assert_cmpuint(process->findings->len, ==, 0);
+    check_ten_chunks(fixture, "b.lks");
+}
+
+/* Where each chunk begins, and where the last one ends. */
+static GArray *
+list_chunks(const char *data, size_t length)
+{
+    GArray *offsets = g_array_new(FALSE, FALSE, sizeof(size_t));
+    for (size_t at = 0; at < length;) {
+        LsChunkHeader header;
+        memcpy(&header, data + at, sizeof header);
+        g_array_append_val(offsets, at);
+        at += header.header_bytes + header.payload_bytes;
+    }
+    g_array_append_val(offsets, length);
+    return offsets;
+}
+
+/* The first chunk too is anywhere, and some come twice: still one process, one life, in order. */
+static void
+test_shuffled_chunks_are_one_life(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GRand) rand = g_rand_new_with_seed(5);
+    g_autofree char *bytes = NULL;
+    size_t length = write_ten_chunks(fixture, &bytes);
+    g_autoptr(GArray) offsets = list_chunks(bytes, length);
+    guint n = offsets->len - 1;
+    g_assert_cmpuint(n, >=, 10);
+    for (int round = 0; round < 40; round++) {
+        g_autoptr(GByteArray) mixed = g_byte_array_new();
+        g_autofree guint *order = g_new0(guint, n);
+        for (guint i = 0; i < n; i++) { /* Fisher and Yates, from the inside out */
+            guint at = (guint)g_rand_int_range(rand, 0, (gint32)i + 1);
+            order[i] = order[at];
+            order[at] = i;
+        }
+        for (guint i = 0; i < n + 3; i++) {
+            size_t from = g_array_index(offsets, size_t, order[i % n]);
+            size_t to = g_array_index(offsets, size_t, order[i % n] + 1);
+            g_byte_array_append(mixed, (const guint8 *)bytes + from, (guint)(to - from));
+        }
+        put(fixture, "b.lks", mixed->data, mixed->len);
+        check_ten_chunks(fixture, "b.lks");
+    }
 }
 
 static void
@@ -624,6 +681,7 @@ main(int argc, char **argv)
     TEST("files-behind-one-another-are-several-processes",
          test_files_behind_one_another_are_several_processes);
     TEST("order-of-chunks-does-not-matter", test_order_of_chunks_does_not_matter);
+    TEST("shuffled-chunks-are-one-life", test_shuffled_chunks_are_one_life);
     TEST("gzip-and-zstd-are-transparent", test_gzip_and_zstd_are_transparent);
     TEST("what-is-no-trace-is-refused-with-a-sentence",
          test_what_is_no_trace_is_refused_with_a_sentence);
