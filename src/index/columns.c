@@ -197,7 +197,7 @@ ls_busy_sum_columns(const LsBusy *busy, const LsBusyColumns *columns, size_t fro
     const int64_t *edges = columns->edges;
     Sum s = {busy, columns, from, to, edges[0], edges[columns->width], 0};
     size_t n = 0, i = from;
-    int32_t even_at = x; /* where to look next for an even stretch */
+    int32_t even_at = columns->cell_level < 0 ? INT32_MAX : x; /* where to look for a stretch */
     while (i < to) {
         int64_t start = find_start(busy, columns->level, i), rest_ns = s.rest_ns;
         LsBusyColumn *column = &into[n];
