@@ -119,18 +119,22 @@ append_run(GString *text, const LsRunFiles *run)
 }
 
 static void
-add_finding(LsBuilder *builder, const GPtrArray *runs)
+add_finding(LsBuilder *builder, const GPtrArray *runs, bool restarts)
 {
     g_autoptr(GString) text = g_string_new(NULL);
 
-    g_string_append_printf(text, "These are files of %u runs: ", runs->len);
+    g_string_append_printf(text,
+                           restarts ? "The job was started %u times into this folder: "
+                                    : "These are files of %u runs: ",
+                           runs->len);
     for (guint i = 0; i < runs->len; i++) {
         g_string_append(text, i == 0 ? "" : i + 1 < runs->len ? ", " : " and ");
         append_run(text, runs->pdata[i]);
     }
-    g_string_append(text, ". All are shown, and nothing is compared between two of them; "
-                          "name the files of one run to measure it.");
-    ls_builder_add_finding(builder, LS_WARNING, NULL, -1, -1, text->str);
+    g_string_append(text,
+                    ". All are shown, and nothing is compared between two of them; name the files "
+                    "of one run to measure it.");
+    ls_builder_add_finding(builder, restarts ? LS_NOTE : LS_WARNING, NULL, -1, -1, text->str);
 }
 
 void
@@ -146,6 +150,6 @@ ls_runs_part(const GPtrArray *processes, LsBuilder *builder)
             ((LsProcess *)run->processes->pdata[k])->rank.run = i;
         restarts = restarts && (i == 0 || is_restart_of(run, runs->pdata[i - 1]));
     }
-    if (!restarts)
-        add_finding(builder, runs);
+    if (runs->len > 1)
+        add_finding(builder, runs, restarts);
 }

@@ -18,7 +18,7 @@ typedef struct File {
 
 static const struct Case {
     const char *name;
-    const char *says[3]; /* parts of the one finding; none: there is none */
+    const char *says[4]; /* parts of the one finding; none: there is none */
     File files[6];
     size_t n;
 } cases[] = {
@@ -37,9 +37,12 @@ static const struct Case {
      {"files of 2 runs"},
      {{0, 0, "7", 0}, {1, 0, "7", 0}, {0, 0, "8", 1}, {1, 0, "8", 1}},
      4},
-    {"a restart", {NULL}, {{0, 0, "7", 0}, {1, 0, "7", 0}, {0, 1, "8", 1}, {1, 1, "8", 1}}, 4},
+    {"a restart",
+     {"The job was started 2 times", "run 7 (", "run 8 ("},
+     {{0, 0, "7", 0}, {1, 0, "7", 0}, {0, 1, "8", 1}, {1, 1, "8", 1}},
+     4},
     {"a restart with one rank more",
-     {NULL},
+     {"The job was started 2 times"},
      {{0, 0, "7", 0}, {1, 0, "7", 0}, {0, 1, "8", 1}, {1, 1, "8", 1}, {2, 0, "8", 1}},
      5},
     {"ids that recorders made up for themselves",
