@@ -115,7 +115,7 @@ count_rows(LsInventory *inventory, const LsTrace *trace, const bool *shown)
     size_t n;
     const LsCall *calls = ls_trace_get_calls(trace, &n);
     for (size_t i = 0; i < n; i++)
-        inventory->batches += is_shown(shown, calls[i].rank);
+        inventory->batches += !calls[i].is_inner && is_shown(shown, calls[i].rank);
     const LsCycle *cycles = ls_trace_get_cycles(trace, &n);
     for (size_t i = 0; i < n; i++)
         inventory->cycles += is_shown(shown, cycles[i].rank);

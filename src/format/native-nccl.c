@@ -344,6 +344,7 @@ add_call(Join *join, const Collective *collective)
                    .operation = (uint8_t)record->args[3],
                    .dtype = (uint8_t)(record->args[3] >> 8),
                    .reduction = (uint8_t)(record->args[3] >> 16),
+                   .by_nccl = true,
                    .bytes = record->args[2],
                    .start_ns = record->start_ns,
                    .end_ns = record->end_ns,

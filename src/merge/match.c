@@ -354,15 +354,17 @@ ls_match_calls(LsBuilder *builder)
     items = g_new(Item, match.n_calls);
     for (size_t i = 0; i < match.n_calls; i++) {
         const LsCall *call = &match.calls[i];
-        /* Numbered ones from the front, the others from the back. */
-        Item *item =
-            call->sequence >= 0 ? &items[n_numbered++] : &items[match.n_calls - ++n_others];
+        Item *item;
 
+        if (call->is_inner)
+            continue;
+        /* Numbered ones from the front, the others from the back. */
+        item = call->sequence >= 0 ? &items[n_numbered++] : &items[match.n_calls - ++n_others];
         *item = (Item){(uint32_t)i, call->rank, 0,
                        call->end_ns != LS_TIME_NONE ? call->end_ns : call->start_ns};
     }
     match_numbered(&match, items, n_numbered);
-    match_unnumbered(&match, items + n_numbered, n_others);
+    match_unnumbered(&match, items + match.n_calls - n_others, n_others);
     sort_buffers(&match);
     add_findings(&match);
     ls_builder_set_buffers(builder, (const LsBuffer *)(void *)match.buffers->data,

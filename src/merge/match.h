@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * merge/match.h: the same collective on every rank: calls become buffers.
+ * merge/match.h: the same collective on every rank: calls become buffers (but inner ones,
+ * merge/inner.h).
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * merge/run.c: from paths to a trace: list, load, tell ranks, align clocks, join Horovod's ranks,
- * part runs, tell lives, match collectives, freeze. Each step is a file of this folder; here is
- * their order.
+ * tell NCCL's part of a library's buffers, part runs, tell lives, match collectives, freeze. Each
+ * step is a file of this folder; here is their order.
  */
 #include "merge/run.h"
 
@@ -11,6 +11,7 @@
 #include "merge/files.h"
 #include "merge/horovod.h"
 #include "merge/identity.h"
+#include "merge/inner.h"
 #include "merge/leftovers.h"
 #include "merge/loader.h"
 #include "merge/match.h"
@@ -224,6 +225,7 @@ make_trace(Run *run, const char *const *paths, size_t n_paths, LsProgress *progr
     align(run);
     ls_observers_end(g_steal_pointer(&run->observers), run->builder);
     ls_horovod_join(run->processes);
+    ls_inner_mark(run->processes, run->builder);
     ls_runs_part(run->processes, run->builder);
     ls_identity_find_lives(run->processes);
     ls_identity_check_world(run->processes, run->builder);

@@ -93,6 +93,8 @@ typedef struct LsCall {
     uint8_t operation, dtype, reduction;
     bool device_timed;   /* start/end are the device's or the data plane's own, not a host-side bar */
     bool open;           /* not ended when the recording did */
+    bool by_nccl;        /* as NCCL itself told of it */
+    bool is_inner;       /* and part of another call, of the library that asked for it: no buffer of its own */
     uint32_t tensors;    /* how many it carried; 0 unknown */
     int64_t bytes;       /* -1 unknown */
     int64_t wire_bytes;  /* as they travelled, where compression made them fewer; 0: as they are */

@@ -340,6 +340,13 @@ def check_reduce(tools):
     rows = json.loads(run.stdout)['tables']['collectives'] if run.returncode == 0 else []
     check('reduce: the report has every gradient in a collective of both ranks',
           sum(row['tensors'] or 0 for row in rows if row['ranks'] == 2) == layers * steps, f'{run.stdout[:900]} {run.stderr}')
+    # The program's own collectives of NCCL follow or precede the gradients': what is inside is the library's.
+    own = [row for row in rows if row['tensors']]
+    doubles = [row['id'] for row in rows if not row['tensors'] and any(
+        row['operation'] == 'allreduce' and row['bytes'] == other['bytes'] and
+        other['start_ns'] <= row['start_ns'] <= (row['start_ns'] + row['end_ns']) // 2 <= other['end_ns'] for other in own)]
+    check('reduce: and each once, though NCCL and its kernels are recorded too', own and not doubles, f'{doubles}')
+    check("reduce: the program's own collectives of NCCL stay", len(rows) > len(own) + steps, f'{len(rows)} {len(own)}')
 
 
 def main():
@@ -348,7 +355,7 @@ def main():
     tools['shapes'] = shapes(pathlib.Path(__file__).resolve().parents[2])
     with tempfile.TemporaryDirectory(prefix='lockstep-double-') as folder:
         tempfile.tempdir = folder
-        for part in (check_main, check_power, check_held, check_older, check_calm, check_bounded):
+        for part in (check_main, check_power, check_held, check_older, check_calm, check_bounded, check_reduce):
             part(tools)
     print(f'1..{number}')
     return failed > 0
