@@ -165,6 +165,19 @@ peek_chunk(LsInput *input, LsChunkHeader *ret_header, const uint8_t **ret_chunk,
     return checksum_is_right(*ret_chunk, ret_header) ? CHUNK_SOUND : CHUNK_DAMAGED;
 }
 
+size_t
+ls_native_measure_chunk(const uint8_t *at, size_t left, LsChunkHeader *ret_header)
+{
+    size_t whole;
+
+    memset(ret_header, 0, sizeof *ret_header);
+    memcpy(ret_header, at, MIN(left, sizeof *ret_header));
+    if (left < sizeof *ret_header || !header_is_plausible(ret_header))
+        return 0;
+    whole = (size_t)ret_header->header_bytes + ret_header->payload_bytes;
+    return whole <= left && checksum_is_right(at, ret_header) ? whole : 0;
+}
+
 /* Zeros between chunks are padding. false: the end. */
 static bool
 skip_padding(LsInput *input)

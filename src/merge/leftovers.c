@@ -9,6 +9,7 @@
 
 #include "capture/format.h"
 #include "capture/recover.h"
+#include "format/native.h"
 
 #include <string.h>
 
@@ -70,35 +71,33 @@ ls_leftovers_read(const char *folder, GPtrArray *rests)
     ls_recover_read(folder, NULL, visit, &to);
 }
 
-/* How many bytes from `at` on belong together: a chunk, or what lies before the next one. */
+/* Up to where the next chunk may begin. */
 static size_t
-measure_piece(const char *at, size_t left, LsChunkHeader *ret_header)
+find_magic(const uint8_t *at, size_t left)
 {
-    static const char magic[] = {LS_CHUNK_MAGIC & 255, LS_CHUNK_MAGIC >> 8 & 255,
-                                 LS_CHUNK_MAGIC >> 16 & 255, LS_CHUNK_MAGIC >> 24};
-    const char *next;
+    static const uint8_t magic[] = {LS_CHUNK_MAGIC & 255, LS_CHUNK_MAGIC >> 8 & 255,
+                                    LS_CHUNK_MAGIC >> 16 & 255, LS_CHUNK_MAGIC >> 24};
+    const uint8_t *next = memmem(at + 1, left - 1, magic, sizeof magic);
 
-    memset(ret_header, 0, sizeof *ret_header);
-    memcpy(ret_header, at, MIN(left, sizeof *ret_header));
-    if (ret_header->magic == LS_CHUNK_MAGIC)
-        return MIN(left,
-                   MAX((size_t)ret_header->header_bytes + ret_header->payload_bytes, sizeof magic));
-    next = memmem(at + 1, left - 1, magic, sizeof magic);
     return next != NULL ? (size_t)(next - at) : left;
 }
 
-/* Zeros and damage stay, for the reader to judge. */
+/* A length is believed of a sound chunk only: one that is damaged may say any, and what follows it
+ * is looked at for itself. Zeros and damage stay, for the reader to judge. */
 GByteArray *
 ls_leftovers_join(const char *bytes, size_t length, const LsLeftoverRest *rest)
 {
     GByteArray *joined = g_byte_array_new();
 
     for (size_t at = 0; at < length;) {
+        const uint8_t *piece = (const uint8_t *)bytes + at;
         LsChunkHeader header;
-        size_t n = measure_piece(bytes + at, length - at, &header);
+        size_t n = ls_native_measure_chunk(piece, length - at, &header);
 
+        if (n == 0)
+            n = find_magic(piece, length - at);
         if (header.magic != LS_CHUNK_MAGIC || header.sequence < rest->sequence)
-            g_byte_array_append(joined, (const guint8 *)bytes + at, (guint)n);
+            g_byte_array_append(joined, piece, (guint)n);
         at += n;
     }
     g_byte_array_append(joined, rest->chunks->data, rest->chunks->len);

@@ -2,6 +2,7 @@
  * A process records steps and is killed: a reader finds them all, and writes nothing. */
 #include "merge/run.h"
 
+#include "capture/crc32c.h"
 #include "capture/format.h"
 #include "capture/lockstep-mark.h"
 #include "capture/recorder.h"
@@ -152,6 +153,7 @@ append_chunk(GByteArray *bytes, uint32_t sequence, const char *payload)
                             .payload_bytes = (uint32_t)strlen(payload),
                             .sequence = sequence};
 
+    header.crc32c = ls_crc32c(ls_crc32c(0, &header, sizeof header), payload, strlen(payload));
     g_byte_array_append(bytes, (const guint8 *)&header, sizeof header);
     g_byte_array_append(bytes, (const guint8 *)payload, (guint)strlen(payload));
 }
@@ -186,11 +188,35 @@ test_join(void)
     g_assert_cmpmem(joined->data, joined->len, expected->data, expected->len);
 }
 
+/* A length that is damaged may reach over sound chunks, or say nothing at all: they are kept. */
+static void
+test_damaged_length(void)
+{
+    static const uint32_t lengths[] = {1000000, 60, 0, UINT32_MAX};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(lengths); i++) {
+        g_autoptr(GByteArray) file = g_byte_array_new(), sound = g_byte_array_new();
+        g_autoptr(GByteArray) chunks = g_byte_array_new(), joined = NULL;
+        LsLeftoverRest rest = {.sequence = 7, .chunks = chunks};
+
+        append_chunk(chunks, 7, "from the rings");
+        append_chunk(sound, 4, "sound");
+        append_chunk(sound, 5, "and sound too");
+        append_chunk(file, i < 2 ? 3 : 8, "damaged");
+        memcpy(file->data + offsetof(LsChunkHeader, payload_bytes), &lengths[i], sizeof lengths[i]);
+        g_byte_array_append(file, sound->data, sound->len);
+        joined = ls_leftovers_join((const char *)file->data, file->len, &rest);
+        g_assert_nonnull(memmem(joined->data, joined->len, sound->data, sound->len));
+        g_assert_nonnull(memmem(joined->data, joined->len, chunks->data, chunks->len));
+    }
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/merge/leftovers/only-what-the-rings-repeat-is-left-out", test_join);
+    g_test_add_func("/merge/leftovers/damaged-length-takes-nothing-with-it", test_damaged_length);
     g_test_add_func("/merge/leftovers/killed-process-is-whole", test_killed);
     g_test_add_func("/merge/leftovers/rings-elsewhere-are-named", test_rings_elsewhere);
     return g_test_run();
