@@ -8,25 +8,38 @@
 
 #include <string.h>
 
+/* What a track is of, beside its device and stream or its thread. */
+enum { STREAM, CALLS, SYNC, OVERHEAD, FILLS, COPIES };
+
+/* Where the track is kept; empty until it was looked up by its name, and again when another has
+ * taken the place. */
+static LsTrackBuilder **
+keep_track(Native *native, uint32_t what, int64_t device, int64_t id)
+{
+    uint64_t mixed = ((uint64_t)id * 31 + (uint64_t)device) * 31 + what;
+    DeviceTrack *kept = &native->device_tracks[mixed % DEVICE_TRACKS];
+    if (kept->what != what || kept->device != device || kept->id != id)
+        *kept = (DeviceTrack){.what = what, .device = device, .id = id};
+    return &kept->track;
+}
+
 /* "stream 7", and "device 2 stream 7" where it is not the first: a rank has one device, as a rule.
  */
 static LsTrackBuilder *
 stream_track(Native *native, const LsRecord *record)
 {
     int64_t device = record->args[2] & 255, stream = record->args[0];
+    LsTrackBuilder **kept = keep_track(native, STREAM, device, stream);
     g_autofree char *name = NULL;
-    if (native->stream != NULL && native->stream_id == stream && native->stream_device == device)
-        return native->stream;
+    if (*kept != NULL)
+        return *kept;
     if (native->first_device < 0)
         native->first_device = device;
     name = device == native->first_device
                ? g_strdup_printf("stream %" G_GINT64_FORMAT, stream)
                : g_strdup_printf("device %" G_GINT64_FORMAT " stream %" G_GINT64_FORMAT, device,
                                  stream);
-    native->stream = ls_process_get_track(native->process, LS_TRACK_STREAM, name, "kernel", stream);
-    native->stream_id = stream;
-    native->stream_device = device;
-    return native->stream;
+    return *kept = ls_process_get_track(native->process, LS_TRACK_STREAM, name, "kernel", stream);
 }
 
 static bool
@@ -46,11 +59,14 @@ ls_native_add_kernel(Native *native, const LsRecord *record)
 }
 
 static void
-add_copy_span(Native *native, const LsRecord *record, const char *track, const char *category)
+add_copy_span(Native *native, const LsRecord *record, uint32_t what, const char *track,
+              const char *category)
 {
-    ls_track_builder_add(
-        ls_process_get_track(native->process, LS_TRACK_COPIES, track, category, -1),
-        record->start_ns, record->end_ns, ls_native_name(native, record->name), LS_NONE);
+    LsTrackBuilder **kept = keep_track(native, what, 0, 0);
+    if (*kept == NULL)
+        *kept = ls_process_get_track(native->process, LS_TRACK_COPIES, track, category, -1);
+    ls_track_builder_add(*kept, record->start_ns, record->end_ns,
+                         ls_native_name(native, record->name), LS_NONE);
 }
 
 void
@@ -67,42 +83,56 @@ ls_native_add_copy(Native *native, const LsRecord *record)
                                          "copies on device",
                                          "copies on host",
                                          "copies to device of another"};
-    size_t kind = (size_t)(record->args[4] & 255);
-    add_copy_span(native, record, tracks[kind < G_N_ELEMENTS(tracks) ? kind : 0], "memcpy");
+    uint32_t kind = (uint32_t)(record->args[4] & 255);
+    if (kind >= G_N_ELEMENTS(tracks))
+        kind = 0;
+    add_copy_span(native, record, COPIES + kind, tracks[kind], "memcpy");
 }
 
 void
 ls_native_add_memset(Native *native, const LsRecord *record)
 {
-    add_copy_span(native, record, "fills", "memset");
+    add_copy_span(native, record, FILLS, "fills", "memset");
 }
 
 static void
-add_host_span(Native *native, const LsRecord *record, const char *track, const char *category,
-              int64_t id)
+add_host_span(Native *native, const LsRecord *record, LsTrackBuilder *track)
 {
-    ls_track_builder_add(
-        ls_process_get_track(native->process, LS_TRACK_THREAD, track, category, id),
-        record->start_ns, record->end_ns, ls_native_name(native, record->name), LS_NONE);
+    ls_track_builder_add(track, record->start_ns, record->end_ns,
+                         ls_native_name(native, record->name), LS_NONE);
+}
+
+static LsTrackBuilder *
+host_track(Native *native, uint32_t what, const char *name, const char *category)
+{
+    LsTrackBuilder **kept = keep_track(native, what, 0, 0);
+    if (*kept == NULL)
+        *kept = ls_process_get_track(native->process, LS_TRACK_THREAD, name, category, -1);
+    return *kept;
 }
 
 void
 ls_native_add_sync(Native *native, const LsRecord *record)
 {
-    add_host_span(native, record, "waits for the device", "sync", -1);
+    add_host_span(native, record, host_track(native, SYNC, "waits for the device", "sync"));
 }
 
 void
 ls_native_add_overhead(Native *native, const LsRecord *record)
 {
-    add_host_span(native, record, "cost of CUPTI", "overhead", -1);
+    add_host_span(native, record, host_track(native, OVERHEAD, "cost of CUPTI", "overhead"));
 }
 
 void
 ls_native_add_api(Native *native, const LsRecord *record)
 {
-    g_autofree char *name = g_strdup_printf("calls of thread %" G_GINT64_FORMAT, record->args[1]);
-    add_host_span(native, record, name, "driver call", record->args[1]);
+    int64_t thread = record->args[1];
+    LsTrackBuilder **kept = keep_track(native, CALLS, 0, thread);
+    if (*kept == NULL) {
+        g_autofree char *name = g_strdup_printf("calls of thread %" G_GINT64_FORMAT, thread);
+        *kept = ls_process_get_track(native->process, LS_TRACK_THREAD, name, "driver call", thread);
+    }
+    add_host_span(native, record, *kept);
     ls_native_note_launch_call(native, record);
 }
 

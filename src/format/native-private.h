@@ -30,6 +30,14 @@ typedef struct NcclKernel {
     uint32_t next; /* of the same launch: index + 1; 0: none */
 } NcclKernel;
 
+/* A device's track that was used of late, and what of: native-device.c. */
+#define DEVICE_TRACKS 64
+typedef struct DeviceTrack {
+    uint32_t what;
+    int64_t device, id; /* of a stream; a thread in `id` alone */
+    LsTrackBuilder *track;
+} DeviceTrack;
+
 /* Findings of one record kind: the first few are said one by one. */
 #define FINDINGS_MAX 50
 
@@ -63,8 +71,8 @@ typedef struct Native {
     uint64_t lost_records; /* by LOST records */
 
     /* native-device.c, native-nccl.c */
-    LsTrackBuilder *stream; /* the latest used */
-    int64_t stream_id, stream_device, first_device;
+    DeviceTrack device_tracks[DEVICE_TRACKS];
+    int64_t first_device;
     GArray *kernels;      /* NcclKernel */
     GArray *samples;      /* LsRecord, of sensors */
     GArray *launch_calls; /* calls of the driver, which launch kernels */

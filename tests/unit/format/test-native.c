@@ -646,6 +646,52 @@ test_gzip_and_zstd_are_transparent(Fixture *fixture, gconstpointer data)
                     LS_FAULT);
 }
 
+static size_t
+count_track(LsProcess *process, LsTrackKind kind, const char *name, const char *category,
+            int64_t id)
+{
+    guint n = process->tracks->len;
+    size_t spans = ls_track_builder_get_n(ls_process_get_track(process, kind, name, category, id));
+    g_assert_cmpuint(process->tracks->len, ==, n); /* it was there */
+    return spans;
+}
+
+/* More threads and streams, by turns, than the reader keeps at hand, and numbers that share a place
+ * there. */
+static void
+test_tracks_of_a_device_are_told_apart(Fixture *fixture, gconstpointer data)
+{
+    LsSynthFile *file = begin(fixture, "a.lks", 0);
+    const int64_t many = 150, turns = 3;
+    for (int64_t i = 0; i < turns * many; i++) {
+        int64_t of = i % many, at = i * 100;
+        ADD(file, 7, API, "cuLaunchKernel", at, at + 9, i, of * 64);
+        ADD(file, 7, KERNEL, "gemm", at, at + 9, of / 2, i, of % 2);
+        ADD(file, 7, COPY, "copy", at, at + 9, 0, 0, 0, 0, of % 3);
+        ADD(file, 7, MEMSET, "fill", at, at + 9);
+        ADD(file, 7, SYNC, "wait", at, at + 9);
+    }
+    g_assert_true(ls_synth_file_close(file));
+    LsProcess *process = load(fixture, "a.lks", 1);
+    for (int64_t of = 0; of < many; of++) {
+        g_autofree char *calls = g_strdup_printf("calls of thread %" G_GINT64_FORMAT, of * 64);
+        g_autofree char *stream =
+            g_strdup_printf(of % 2 ? "device 1 stream %d" : "stream %d", (int)of / 2);
+        g_assert_cmpuint(count_track(process, LS_TRACK_THREAD, calls, "driver call", of * 64), ==,
+                         turns);
+        g_assert_cmpuint(count_track(process, LS_TRACK_STREAM, stream, "kernel", of / 2), ==,
+                         turns);
+    }
+    static const char *const copies[] = {"copies", "copies to device", "copies to host"};
+    for (size_t i = 0; i < G_N_ELEMENTS(copies); i++)
+        g_assert_cmpuint(count_track(process, LS_TRACK_COPIES, copies[i], "memcpy", -1), ==,
+                         turns * many / 3);
+    g_assert_cmpuint(count_track(process, LS_TRACK_COPIES, "fills", "memset", -1), ==,
+                     turns * many);
+    g_assert_cmpuint(count_track(process, LS_TRACK_THREAD, "waits for the device", "sync", -1), ==,
+                     turns * many);
+}
+
 static void
 test_what_is_no_trace_is_refused_with_a_sentence(Fixture *fixture, gconstpointer data)
 {
@@ -683,6 +729,7 @@ main(int argc, char **argv)
     TEST("order-of-chunks-does-not-matter", test_order_of_chunks_does_not_matter);
     TEST("shuffled-chunks-are-one-life", test_shuffled_chunks_are_one_life);
     TEST("gzip-and-zstd-are-transparent", test_gzip_and_zstd_are_transparent);
+    TEST("tracks-of-a-device-are-told-apart", test_tracks_of_a_device_are_told_apart);
     TEST("what-is-no-trace-is-refused-with-a-sentence",
          test_what_is_no_trace_is_refused_with_a_sentence);
     return g_test_run();
