@@ -23,7 +23,7 @@ static const LsColumn columns[] = {
     [INNER_WAIT] = {"inner_wait_ns", LS_COLUMN_INT},
     [READY_SPREAD] = {"ready_spread_ns", LS_COLUMN_INT},
     [AGREED] = {"agreed_ns", LS_COLUMN_INT},
-    [BUFFERS] = {"buffers", LS_COLUMN_REAL},
+    [BUFFERS] = {"buffers", LS_COLUMN_INT},
 };
 
 typedef struct Sum {
@@ -128,9 +128,8 @@ add_row(LsTable *table, const LsTrace *trace, uint32_t group, const Sum *sum)
         ls_table_set_int(table, READY_SPREAD, ls_stats_mean(sum->spread_ns, sum->n_spread));
     if (sum->n_agreed > 0)
         ls_table_set_int(table, AGREED, ls_stats_mean(sum->agreed_ns, sum->n_agreed));
-    if (sum->count > 0 && g_hash_table_size(sum->buffers) > 0)
-        ls_table_set_real(table, BUFFERS,
-                          (double)g_hash_table_size(sum->buffers) / (double)sum->count);
+    if (g_hash_table_size(sum->buffers) > 0)
+        ls_table_set_int(table, BUFFERS, g_hash_table_size(sum->buffers));
 }
 
 static void

@@ -19,7 +19,6 @@ TEXTS = {'host', 'device', 'clock_method', 'communicator', 'operation', 'verdict
 FLAGS = {'warmup', 'cut'}
 REALS = {'overlap_ratio', 'share', 'bus_bytes_per_s', 'times_last_by_chance', 'flops', 'watts_mean', 'watts_max',
          'energy_j', 'messages_in', 'messages_out', 'bytes_in', 'bytes_out'}
-MEANS = {('groups', 'buffers')}  # how many a group took at a time
 
 
 def read_tables():
@@ -54,7 +53,7 @@ def check_cell(table, column, value):
         assert isinstance(value, str), where
     elif column in FLAGS:
         assert isinstance(value, bool), where
-    elif column in REALS or (table, column) in MEANS or (table == 'control' and column != 'rank'):
+    elif column in REALS or (table == 'control' and column != 'rank'):
         assert isinstance(value, (int, float)) and not isinstance(value, bool), where
     else:
         assert isinstance(value, int) and not isinstance(value, bool), where

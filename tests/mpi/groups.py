@@ -66,7 +66,7 @@ def check_whole(tables, folder):
     for step in range(STEPS):
         here = [row for row in buffers if row['step'] == step]
         assert 0 < len(here) <= len(tables['groups']), (step, here)
-    assert all(row['buffers'] == 1 for row in tables['groups']), tables['groups']
+    assert all(row['buffers'] == STEPS for row in tables['groups']), tables['groups']
 
 
 def check_picture(tables, folder):

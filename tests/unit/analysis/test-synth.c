@@ -227,6 +227,41 @@ test_hosts(void)
     check_job(&options);
 }
 
+/* Buffers that hold a tensor of the group, in all. */
+static int64_t
+count_buffers(const LsTrace *trace, const char *group)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_direct_hash, g_direct_equal);
+    size_t n_uses, n_calls;
+    const LsUse *uses = ls_trace_get_uses(trace, &n_uses);
+    const LsCall *calls = ls_trace_get_calls(trace, &n_calls);
+
+    for (size_t i = 0; i < n_uses; i++)
+        if (uses[i].group != LS_NONE && uses[i].call < n_calls &&
+            strcmp(ls_trace_get_string(trace, uses[i].group), group) == 0)
+            g_hash_table_add(seen, GUINT_TO_POINTER(calls[uses[i].call].buffer));
+    return g_hash_table_size(seen);
+}
+
+/* Counts are totals over the recording (metrics.md). */
+static void
+test_groups_total(void)
+{
+    LsSynthOptions options = ls_synth_options();
+    Job job;
+
+    options.groups = 3;
+    job_init(&job, &options);
+    g_autoptr(LsTable) table = run_analysis("groups", job.trace, job.activity);
+    g_assert_cmpuint(ls_table_get_rows(table), >, 0);
+    for (size_t row = 0; row < ls_table_get_rows(table); row++) {
+        g_assert_cmpint(get_int(table, row, "buffers"), ==,
+                        count_buffers(job.trace, get_text(table, row, "group")));
+        g_assert_cmpint(get_int(table, row, "buffers"), >, 1);
+    }
+    job_clear(&job);
+}
+
 static void
 test_groups(void)
 {
@@ -265,6 +300,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/analysis/synth/one-host-exactly", test_one_host);
     g_test_add_func("/analysis/synth/groups-and-checkpoints-exactly", test_groups);
+    g_test_add_func("/analysis/synth/groups-count-buffers-in-all", test_groups_total);
     g_test_add_func("/analysis/synth/hosts-within-the-clocks-bound", test_hosts);
     g_test_add_func("/analysis/synth/late-rank-is-named-at-its-cost", test_late_rank);
     return g_test_run();
