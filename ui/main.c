@@ -8,6 +8,7 @@
 
 #include <gtk/gtk.h>
 
+#include "base/terminal.h"
 #include "ui/appearance.h"
 #include "ui/window-actions.h"
 #include "ui/window.h"
@@ -121,15 +122,12 @@ run_application(LsViewOptions *options)
     return g_application_run(G_APPLICATION(app), 0, NULL);
 }
 
-/* As GLib words it, in ASCII: a terminal of the C locale shows its ellipsis as "?". */
 static void
 print_help(GOptionContext *context)
 {
     g_set_prgname("lockstep view");
-    g_autofree char *help = g_option_context_get_help(context, TRUE, NULL);
-    g_autoptr(GString) text = g_string_new(help);
-    g_string_replace(text, "…", "...", 0);
-    fputs(text->str, stdout);
+    g_autofree char *text = ls_terminal_format_help(context);
+    fputs(text, stdout);
 }
 
 int

@@ -5,7 +5,6 @@
  */
 #include "base/terminal.h"
 
-#include <glib.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -91,4 +90,14 @@ ls_terminal_write_wrapped(FILE *out, const char *text, long used, long indent, l
         begun = true;
     }
     fputc('\n', out);
+}
+
+char *
+ls_terminal_format_help(GOptionContext *context)
+{
+    g_autofree char *help = g_option_context_get_help(context, TRUE, NULL);
+    GString *text = g_string_new(help);
+
+    g_string_replace(text, "…", "...", 0);
+    return g_string_free(text, FALSE);
 }

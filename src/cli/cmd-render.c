@@ -75,7 +75,7 @@ fail_usage(GError **error, const char *format, const char *given)
 }
 
 static bool
-parse_options(Options *o, int *argc, char ***argv, GError **error)
+parse_options(Options *o, int argc, char **argv, GError **error)
 {
     GOptionEntry entries[] = {
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &o->output, "the picture: .png, .svg or .pdf",
@@ -102,8 +102,7 @@ parse_options(Options *o, int *argc, char ***argv, GError **error)
     };
     g_autoptr(GOptionContext) context = g_option_context_new("");
     g_option_context_set_summary(context, "Draws a run into a file, without a display.");
-    g_option_context_add_main_entries(context, entries, NULL);
-    if (!g_option_context_parse(context, argc, argv, error)) {
+    if (!ls_options_parse_context(context, entries, argc, argv, error)) {
         (*error)->domain = LS_ERROR;
         (*error)->code = LS_ERROR_USAGE;
         return false;
@@ -438,7 +437,7 @@ static bool
 run(Render *render, int argc, char **argv, GError **error)
 {
     Options *o = &render->options;
-    if (!parse_options(o, &argc, &argv, error))
+    if (!parse_options(o, argc, argv, error))
         return false;
     render->trace = ls_options_load((const char *const *)o->paths, o->rules, error);
     if (!render->trace)

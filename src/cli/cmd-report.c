@@ -71,9 +71,8 @@ parse_options(int argc, char **argv, Options *options, GError **error)
     g_autofree char *tables = list_tables();
     g_autofree char *text = g_strconcat("Tables:\n", tables, NULL);
 
-    g_option_context_add_main_entries(context, entries, NULL);
     g_option_context_set_description(context, text);
-    if (!g_option_context_parse(context, &argc, &argv, error))
+    if (!ls_options_parse_context(context, entries, argc, argv, error))
         return false;
     if (options->paths != NULL)
         return true;

@@ -179,13 +179,35 @@ ls_options_load(const char *const *paths, const char *rules_path, GError **error
 }
 
 bool
+ls_options_parse_context(GOptionContext *context, const GOptionEntry *entries, int argc,
+                         char **argv, GError **error)
+{
+    gboolean help = FALSE;
+    const GOptionEntry asked[] = {{"help", 'h', 0, G_OPTION_ARG_NONE, &help, "Show this", NULL},
+                                  {NULL, 0, 0, 0, NULL, NULL, NULL}};
+
+    /* GLib's own would print it in the characters of the locale. */
+    g_option_context_set_help_enabled(context, FALSE);
+    g_option_context_add_main_entries(context, entries, NULL);
+    g_option_context_add_main_entries(context, asked, NULL);
+    if (!g_option_context_parse(context, &argc, &argv, error))
+        return false;
+    if (help) {
+        g_autofree char *text = ls_terminal_format_help(context);
+
+        fputs(text, stdout);
+        exit(LS_EXIT_DONE);
+    }
+    return true;
+}
+
+bool
 ls_options_parse(const char *summary, const GOptionEntry *entries, int argc, char **argv,
                  GError **error)
 {
     g_autoptr(GOptionContext) context = g_option_context_new(summary);
 
-    g_option_context_add_main_entries(context, entries, NULL);
-    return g_option_context_parse(context, &argc, &argv, error);
+    return ls_options_parse_context(context, entries, argc, argv, error);
 }
 
 bool

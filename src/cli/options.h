@@ -27,6 +27,9 @@ LsTrace *ls_options_load(const char *const *paths, const char *rules_path, GErro
 /* The command's options out of argv, which keeps only its name. */
 bool ls_options_parse(const char *summary, const GOptionEntry *entries, int argc, char **argv,
                       GError **error);
+/* The same with a context of the command's own; --help prints it and ends the program. */
+bool ls_options_parse_context(GOptionContext *context, const GOptionEntry *entries, int argc,
+                              char **argv, GError **error);
 /* LS_ERROR_USAGE where no run is named; where the format is none of the writers'. */
 bool ls_options_need_run(const char *command, char *const *paths, GError **error);
 bool ls_options_check_format(const char *format, GError **error);

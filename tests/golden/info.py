@@ -121,6 +121,17 @@ def check_usage():
         assert found.returncode == 0 and found.stdout, f'{arguments}: {found}'
 
 
+def check_ascii_help():
+    """Of every command, so that no terminal shows "?" for an ellipsis."""
+    for locale in ('C', 'C.UTF-8'):
+        for command in ('info', 'check', 'report', 'render', 'settings'):
+            for arguments in ([command, '--help'], [command, '-h'], ['help', command]):
+                found = subprocess.run([LOCKSTEP, *arguments], capture_output=True, text=True, check=True,
+                                       env={**os.environ, 'LC_ALL': locale})
+                assert found.stdout.startswith(f'Usage:\n  lockstep {command} [OPTION...]'), found
+                assert found.stdout.isascii() and '[OPTION?' not in found.stdout and not found.stderr, found
+
+
 def check_view_help():
     """In ASCII, so that no terminal shows "?" for an ellipsis; and named as it is called."""
     view = pathlib.Path(LOCKSTEP).parents[1] / 'ui' / 'lockstep-view'
@@ -133,7 +144,7 @@ def check_view_help():
 
 
 def main():
-    checks = [check_timelines, check_begun, check_refused, check_odd_paths, check_help, check_usage, check_view_help]
+    checks = [check_timelines, check_begun, check_refused, check_odd_paths, check_help, check_usage, check_ascii_help, check_view_help]
     failed = False
     print(f'1..{len(checks)}')
     for number, check in enumerate(checks, 1):
