@@ -163,6 +163,8 @@ get_fields(LsChunkCursor *cursor, const uint8_t *at, const uint8_t *end, LsChunk
     if (!get_varint(&at, end, &name) || !get_zigzag(&at, end, &difference) ||
         (is_span && !get_varint(&at, end, &duration)))
         return;
+    record->is_known = true;
+    record->id = (uint32_t)name;
     record->start_ns = (int64_t)((uint64_t)cursor->previous_ns + (uint64_t)difference);
     record->end_ns = (int64_t)((uint64_t)record->start_ns + duration);
     cursor->previous_ns = record->start_ns;

@@ -28,8 +28,8 @@ LsStatus ls_chunks_read(const char *path, LsChunkVisit visit, void *user, uint64
 /* A record of a chunk; texts have no times. */
 typedef struct LsChunkRecord {
     uint32_t kind;
-    bool is_open;
-    uint32_t id; /* of a text: the name's, or the key's */
+    bool is_open, is_known; /* is_known: of a kind with times, which are here */
+    uint32_t id;            /* the name's; of a text: its own, or the key's */
     int64_t start_ns, end_ns;
     int64_t args[LS_RECORD_ARGS_MAX];
 } LsChunkRecord;

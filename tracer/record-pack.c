@@ -2,9 +2,11 @@
  *
  * Trace files put one behind another are a trace file. Of each, all chunks of the process's own
  * words (names, facts, clocks, losses) are taken, and those chunks of its threads that touch the
- * time of the steps asked for, as that rank marked them; what else such a chunk holds comes along.
- * Chunks are numbered anew, so that those left out are not taken for lost, and a fact says which
- * steps were asked for.
+ * time of the steps asked for, as that rank marked them; what else such a chunk holds comes along,
+ * but for the marks of other steps: what a step that is not whole came to would be wrong. The
+ * records of a chunk come in any order (CUPTI's do), so its times are those of all of them. Chunks
+ * are numbered anew, so that those left out are not taken for lost, and a fact says which steps
+ * were asked for.
  */
 #include "tracer/record-pack.h"
 
@@ -37,6 +39,7 @@ typedef struct Pack {
     uint32_t rank, names; /* names: the highest id */
     uint32_t sequence;
     bool has_steps;
+    bool is_any; /* some file has a step that was asked for */
     int64_t from_ns, to_ns;
 } Pack;
 
@@ -97,22 +100,85 @@ look_at_chunk(void *user, const LsChunk *chunk)
 }
 
 static bool
-take_chunk(void *user, const LsChunk *chunk)
+is_asked_for(const Pack *pack, const LsChunkRecord *record)
 {
-    Pack *pack = user;
-    const LsChunkHeader *head = &chunk->head;
-    bool is_wanted = head->thread == 0 || pack->steps == NULL || !pack->has_steps ||
-                     (head->first_ns <= pack->to_ns && head->last_ns >= pack->from_ns);
-    if (!is_wanted)
-        return true;
+    return record->kind != LS_RECORD_STEP ||
+           (record->args[0] >= pack->first_step && record->args[0] <= pack->last_step);
+}
+
+/* Whether any record of it touches the steps; ret_others: it marks steps that were not asked for.
+ */
+static bool
+touches_steps(const Pack *pack, const LsChunk *chunk, bool *ret_others)
+{
+    LsChunkCursor cursor;
+    LsChunkRecord record;
+    bool touches = false;
+    *ret_others = false;
+    ls_chunk_begin(&cursor, chunk);
+    while (ls_chunk_next(&cursor, &record)) {
+        touches = touches || !record.is_known ||
+                  (record.start_ns <= pack->to_ns && record.end_ns >= pack->from_ns);
+        *ret_others = *ret_others || !is_asked_for(pack, &record);
+    }
+    return touches;
+}
+
+/* The chunk without the marks of other steps. Records are written as they were read, so it cannot
+ * grow; false: it holds other things than records that are known, or there is no memory. */
+static bool
+leave_out_others(const Pack *pack, const LsChunk *chunk, LsEncoder *encoder)
+{
+    LsChunkCursor cursor;
+    LsChunkRecord record;
+    bool is_sound = true;
+    encoder->capacity = chunk->n_bytes + LS_RECORD_BYTES_MAX;
+    encoder->data = malloc(encoder->capacity);
+    if (encoder->data == NULL)
+        return false;
+    ls_encoder_begin(encoder, &chunk->head, encoder->capacity);
+    ls_chunk_begin(&cursor, chunk);
+    while (is_sound && ls_chunk_next(&cursor, &record)) {
+        LsRecord copy = {.kind = (uint16_t)record.kind,
+                         .name = record.id,
+                         .flags = record.is_open ? LS_RECORD_OPEN : 0,
+                         .start_ns = record.start_ns,
+                         .end_ns = record.end_ns};
+        memcpy(copy.args, record.args, sizeof copy.args);
+        is_sound = record.is_known;
+        if (is_sound && is_asked_for(pack, &record))
+            is_sound = ls_encoder_add(encoder, &copy);
+    }
+    return is_sound && ls_encoder_end(encoder, chunk->head.last_ns);
+}
+
+static bool
+put_chunk(Pack *pack, const LsChunkHeader *head, const uint8_t *data, size_t n_bytes)
+{
     LsChunkHeader renumbered = *head;
     size_t own = sizeof renumbered;
     renumbered.sequence = pack->sequence++;
     renumbered.crc32c = 0;
-    renumbered.crc32c =
-        ls_crc32c(ls_crc32c(0, &renumbered, own), chunk->data + own, chunk->n_bytes - own);
+    renumbered.crc32c = ls_crc32c(ls_crc32c(0, &renumbered, own), data + own, n_bytes - own);
     return ls_squeeze_write(pack->out, &renumbered, own) &&
-           ls_squeeze_write(pack->out, chunk->data + own, chunk->n_bytes - own);
+           ls_squeeze_write(pack->out, data + own, n_bytes - own);
+}
+
+static bool
+take_chunk(void *user, const LsChunk *chunk)
+{
+    Pack *pack = user;
+    LsEncoder encoder = {0};
+    bool has_others = false, is_put;
+    if (chunk->head.thread != 0 && pack->steps != NULL && pack->has_steps &&
+        !touches_steps(pack, chunk, &has_others))
+        return true;
+    if (has_others && leave_out_others(pack, chunk, &encoder))
+        is_put = put_chunk(pack, &encoder.head, encoder.data, encoder.used);
+    else
+        is_put = put_chunk(pack, &chunk->head, chunk->data, chunk->n_bytes);
+    free(encoder.data);
+    return is_put;
 }
 
 /* "packed.steps", as one more chunk of the process's own words. */
@@ -149,6 +215,8 @@ take_file(void *user, const char *path, const char *name)
         return true;
     }
     pack->files++;
+    pack->is_any =
+        pack->is_any || pack->steps == NULL || !pack->has_steps || pack->from_ns != INT64_MAX;
     if (pack->steps != NULL && !pack->has_steps)
         fprintf(stderr, "lockstep-record pack: %s marks no steps; it is taken whole\n", name);
     return ls_chunks_read(path, take_chunk, pack, NULL) == LS_OK &&
@@ -199,12 +267,18 @@ parse(Pack *pack, int argc, char **argv)
     return is_list ? 0 : complain(pack->ranks, " is no list of ranks; expected 0,8-15");
 }
 
+/* How it came out. */
 static int
 say(const Pack *pack, uint64_t bytes, bool is_compressed)
 {
     if (pack->files == 0) {
         fprintf(stderr, "lockstep-record pack: %s: no trace file of those ranks is there\n",
                 pack->folder);
+    } else if (!pack->is_any) {
+        fprintf(stderr, "lockstep-record pack: %s: no step of %s is there\n", pack->folder,
+                pack->steps);
+    }
+    if (!pack->is_any) {
         unlink(pack->file);
         return STATUS_UNREADABLE;
     }

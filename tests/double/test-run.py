@@ -226,6 +226,23 @@ def check_report(tools, job):
         [tools['lockstep'], 'report', str(job.run)], capture_output=True, text=True, check=False).stdout)
 
 
+def check_pack(tools, job):
+    """Steps that were carried away are what they were: CUPTI's records come in any order, and late."""
+    packed = job.folder / 'part.lks'
+    done = subprocess.run([tools['record'], 'pack', str(job.run), '-o', str(packed), '--step', '10:12'],
+                          capture_output=True, text=True, check=False)
+    columns = ('step', 'rank', 'compute_ns', 'communication_ns', 'step_ns')
+    found = []
+    for path in (job.run, packed):
+        run = subprocess.run([tools['lockstep'], 'report', str(path), '--table', 'steps', '--format', 'json'],
+                             capture_output=True, text=True, check=False)
+        rows = json.loads(run.stdout)['tables']['steps'] if run.returncode == 0 else []
+        found.append(sorted(tuple(row[column] for column in columns) for row in rows))
+    whole = [row for row in found[0] if 10 <= row[0] <= 12]
+    check('pack: the steps asked for, whole, and no others', done.returncode == 0 and len(whole) == 3 * RANKS and
+          found[1] == whole, f'{done.stderr} {found[1]} {whole}')
+
+
 def check_main(tools):
     job = Job(tools, 'main', options=['--nccl', '--kernels'])
     check('the job ends well', job.done.returncode == 0 and len(job.files) == RANKS,
@@ -244,6 +261,7 @@ def check_main(tools):
               not faults and job.counts('cupti', rank)['clock.registered'] == 1, faults)
         check(f'rank {rank}: the device is called a test double', job.infos[rank].get('test_double') == '1')
     check_report(tools, job)
+    check_pack(tools, job)
 
 
 def check_power(tools):
