@@ -235,6 +235,8 @@ check(const LsRecordOptions *options)
              ls_parse_number(options->as_rank, &rank) && ls_parse_number(options->world, &world) &&
              rank >= world)
         wrong = "--as-rank counts from 0 and must be below --world";
+    else if (options->world != NULL && ls_parse_number(options->world, &world) && world < 1)
+        wrong = "--world takes 1 or more";
     else if (options->sync != NULL && options->no_sync != NULL)
         wrong = "--sync and --no-sync contradict each other";
     else if (options->sync != NULL && options->sync_public == NULL &&

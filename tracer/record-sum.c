@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ranks, events, losses and bytes of a folder, from the files themselves. Counting stops after two
- * seconds: a job must not wait for its sum.
+ * seconds: a job must not wait for its sum. What a library dropped (CUPTI) is lost as well; ranks
+ * that had not ended when the counting began are not there yet, and the line says so. A process
+ * that does not know its rank is none, unless it is alone.
  */
 #include "tracer/record-sum.h"
 
@@ -19,9 +21,9 @@
 
 typedef struct Sum {
     uint64_t events, lost, bytes;
-    uint32_t ranks, files;
+    uint32_t ranks, files, strangers; /* strangers: files of no rank */
     int64_t until_ns;
-    bool is_cut;
+    bool is_cut, is_known; /* is_known: the file under way says its rank */
     uint8_t seen[RANKS_MAX / 8];
 } Sum;
 
@@ -41,10 +43,13 @@ add_chunk(void *user, const LsChunk *chunk)
     LsChunkCursor cursor;
     LsChunkRecord record;
     add_rank(sum, chunk->head.rank);
+    sum->is_known = sum->is_known || chunk->head.rank != LS_RANK_UNKNOWN;
     ls_chunk_begin(&cursor, chunk);
     while (ls_chunk_next(&cursor, &record)) {
         if (record.kind == LS_RECORD_LOST)
             sum->lost += (uint64_t)record.args[1];
+        else if (record.kind == LS_RECORD_DROPPED)
+            sum->lost += (uint64_t)record.args[0];
         else if (record.kind >= FIRST_EVENT && !record.is_open)
             sum->events++;
     }
@@ -58,8 +63,10 @@ add_file(void *user, const char *path, const char *name)
     Sum *sum = user;
     uint64_t bytes;
     sum->files++;
+    sum->is_known = false;
     if (ls_chunks_read(path, add_chunk, sum, &bytes) == LS_OK)
         sum->bytes += bytes;
+    sum->strangers += !sum->is_known;
     return !sum->is_cut;
 }
 
@@ -91,20 +98,41 @@ size_text(uint64_t bytes, char room[32])
     return room;
 }
 
+/* "4 ranks", "3 of 4 ranks so far", "2 ranks and 1 process of no rank", "3 processes of no rank" */
+static const char *
+who_text(const Sum *sum, int32_t world, char room[96])
+{
+    uint32_t ranks = sum->ranks, strangers = sum->strangers;
+    char of[32] = "", others[48] = "";
+    if (ranks == 0 && sum->files == 1) {
+        ranks = 1;
+        strangers = 0;
+    }
+    if (world > 0 && ranks > 0 && ranks < (uint32_t)world)
+        snprintf(of, sizeof of, " of %d", world);
+    if (strangers > 0)
+        snprintf(others, sizeof others, "%s%u process%s of no rank", ranks > 0 ? " and " : "",
+                 strangers, strangers == 1 ? "" : "es");
+    if (ranks == 0 && strangers > 0)
+        snprintf(room, 96, "%s", others);
+    else
+        snprintf(room, 96, "%u%s rank%s%s%s", ranks, of, ranks == 1 && of[0] == '\0' ? "" : "s",
+                 of[0] != '\0' ? " so far" : "", others);
+    return room;
+}
+
 void
-ls_record_say_sum(const char *folder, bool is_flight)
+ls_record_say_sum(const char *folder, int32_t world, bool is_flight)
 {
     Sum sum = {0};
-    char events[32], lost[32], bytes[32], line[2048];
+    char who[96], events[32], lost[32], bytes[32], line[2048];
     sum.until_ns = ls_clock_now() + BUDGET_NS;
     ls_traces_list(folder, add_file, &sum);
-    const char *least = sum.is_cut ? "at least " : "";
-    int length = snprintf(
-        line, sizeof line, "lockstep: %s%u rank%s, %s event%s, %s %s, %s in %.1000s\n", least,
-        sum.ranks == 0 ? sum.files : sum.ranks,
-        (sum.ranks == 0 ? sum.files : sum.ranks) == 1 ? "" : "s", group(sum.events, events),
-        sum.events == 1 ? "" : "s", sum.lost == 0 ? "none" : group(sum.lost, lost),
-        is_flight ? "left behind" : "lost", size_text(sum.bytes, bytes), folder);
+    int length = snprintf(line, sizeof line, "lockstep: %s%s, %s event%s, %s %s, %s in %.1000s\n",
+                          sum.is_cut ? "at least " : "", who_text(&sum, world, who),
+                          group(sum.events, events), sum.events == 1 ? "" : "s",
+                          sum.lost == 0 ? "none" : group(sum.lost, lost),
+                          is_flight ? "left behind" : "lost", size_text(sum.bytes, bytes), folder);
     /* One call: lines of several ranks do not mix. */
     if (write(STDERR_FILENO, line, (size_t)length) < 0)
         return;

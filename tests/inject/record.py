@@ -19,7 +19,7 @@ RECORD, LOCKSTEP, CAPTURE = (os.path.abspath(path) for path in sys.argv[1:4])
 LAUNCHERS = re.compile(r"^(LOCKSTEP_|OMPI_|PMIX_|PMI_|SLURM_|HOROVOD_|DMLC_|TORCHELASTIC_)")
 CLEAN = {name: value for name, value in os.environ.items()
          if not LAUNCHERS.match(name) and name not in ("RANK", "LOCAL_RANK", "LD_PRELOAD")}
-SUM = re.compile(r"^lockstep: (\d+) ranks?, ([\d,]+) events?, (none|[\d,]+) lost, .* in (.*)\n$")
+SUM = re.compile(r"^lockstep: (\d+) (?:ranks?|processes of no rank), ([\d,]+) events?, (none|[\d,]+) lost, .* in (.*)\n$")
 
 
 def record(*words, env=None, program=RECORD, **more):
@@ -325,6 +325,12 @@ def line_counts_every_rank():
             start("U", 0, script).communicate()
             took.append(time.monotonic() - begin)
         assert min(took) < limit, (script, took)
+    done = record("-o", "W1", "--as-rank", "0", "--world", "4", "--no-sync", "--", "true")
+    assert done.stderr.startswith("lockstep: 1 of 4 ranks so far, 0 events, none lost, "), done.stderr
+    unnamed = RANKS.replace('RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="3"', "").replace(
+        'os.environ["RANK"] == "2"', "False")
+    done = record("-o", "W2", "--", "python3", "-c", unnamed, CAPTURE)
+    assert done.stderr.startswith("lockstep: 3 processes of no rank, 3,000 events, none lost, "), done.stderr
 
 
 def make_kit(mpi):
@@ -467,10 +473,12 @@ def pack():
     assert found == {0: 60, 1: 60, 2: 60}, (found, findings("P"))
     assert record("pack", "P", "-o", "some.lks", "--rank", "0,2", "--step", "20:22").returncode == 0
     found = steps("some.lks")
-    assert sorted(found) == [0, 2] and all({20, 21, 22} <= set(numbers) for numbers in found.values()), found
+    assert sorted(found) == [0, 2] and all(numbers == [20, 21, 22] for numbers in found.values()), found
     assert os.path.getsize("some.lks") < os.path.getsize("all.lks")
     assert "chunks are missing" not in findings("some.lks"), findings("some.lks")
-    assert record("pack", "P", "-o", "x.lks", "--rank", "9").returncode == 3
+    for words in (["--rank", "9"], ["--step", "60:90"]):
+        done = record("pack", "P", "-o", "x.lks", *words)
+        assert done.returncode == 3 and " is there" in done.stderr and not os.path.exists("x.lks"), done
     assert record("pack", "P", "--step", "1:2").returncode == 2
 
 
@@ -514,7 +522,7 @@ def windows():
 def usage():
     for words in (["--steps", "4"], ["--tag", "x"], ["--bogus"], [], ["--power=90"], ["--trigger-ms", "5", "--", "true"],
                   ["--capture-range", "x", "--", "true"], ["--flight-recorder", "1M", "--", "true"],
-                  ["--max-size", "100K", "--", "true"], ["--as-rank", "2", "--world", "2", "--", "true"]):
+                  ["--world", "0", "--", "true"], ["--max-size", "100K", "--", "true"], ["--as-rank", "2", "--world", "2", "--", "true"]):
         done = record(*words)
         assert done.returncode == 2 and done.stderr.count("\n") == 1, (words, done)
     assert "--flight-recorder" in record("--help").stdout
