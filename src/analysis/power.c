@@ -116,6 +116,9 @@ add_line(Sum *sum, const LsSample *a, const LsSample *b, int64_t start_ns, int64
     if (to <= from)
         return;
     slope = (b->value - a->value) / length;
+    /* A window's ends lie between samples: the line has its greatest value at one of its own. */
+    sum->watts_max = MAX(sum->watts_max, a->value + slope * (double)(from - a->time_ns));
+    sum->watts_max = MAX(sum->watts_max, a->value + slope * (double)(to - a->time_ns));
     sum->joules +=
         (a->value + slope * ((double)(from - a->time_ns) + (double)(to - a->time_ns)) / 2) *
         (double)(to - from) / (double)SECOND;
@@ -164,7 +167,7 @@ add_row(LsTable *table, int64_t rank, const char *component, int64_t start_ns, i
     ls_table_set_int(table, INVALID, sum->invalid);
     if (sum->covered_ns > 0)
         ls_table_set_real(table, MEAN, sum->joules * (double)SECOND / (double)sum->covered_ns);
-    if (sum->samples > 0)
+    if (sum->samples > 0 || sum->covered_ns > 0)
         ls_table_set_real(table, MOST, sum->watts_max);
     if (!isnan(sum->energy))
         ls_table_set_real(table, ENERGY, sum->energy);
@@ -280,7 +283,8 @@ add_run(LsTable *table, const GArray *sensors, const LsRank *ranks)
                 continue;
             sum = sum_window(sensor, first, last);
             watts += sum.covered_ns > 0 ? sum.joules * (double)SECOND / (double)sum.covered_ns : 0;
-            all.watts_max += sum.samples > 0 ? sum.watts_max : 0; /* a bound: peaks need not meet */
+            all.watts_max +=
+                isinf(sum.watts_max) ? 0 : sum.watts_max; /* a bound: peaks need not meet */
             all.energy += sum.energy;
             all.samples += sum.samples;
             all.invalid += sum.invalid;

@@ -107,6 +107,22 @@ test_gap(void)
     g_assert_true(isnan(get(table, 1, "energy_j")));
 }
 
+/* Ranks whose samples do not fall together: the time that both cover ends between samples. */
+static void
+test_staggered(void)
+{
+    LsProcess *processes[] = {sample_process(0, 2, "a"), sample_process(1, 2, "b")};
+    for (int i = 0; i < 2; i++)
+        for (int64_t t = 0; t < 2; t++)
+            add_sample(processes[i], "gpu power", "W", 0, (10 * t + i) * SECOND / 10,
+                       100 + 100 * (double)t, true);
+    g_autoptr(LsTrace) trace = sample_freeze(processes, 2, 2);
+    g_autoptr(LsTable) table = run(trace);
+    /* From 0.1 s to 1 s: 110 .. 200 W and 100 .. 190 W. */
+    g_assert_cmpfloat(fabs(get(table, 0, "watts_mean") - 300), <, 0.01);
+    g_assert_cmpfloat(fabs(get(table, 0, "watts_max") - 390), <, 0.01);
+}
+
 static void
 test_shared_device(void)
 {
@@ -130,6 +146,7 @@ main(int argc, char **argv)
     g_test_add_func("/analysis/power/no-energy-under-5-s", test_short);
     g_test_add_func("/analysis/power/counter-is-preferred", test_counter);
     g_test_add_func("/analysis/power/a-gap-is-not-covered", test_gap);
+    g_test_add_func("/analysis/power/ends-between-samples", test_staggered);
     g_test_add_func("/analysis/power/a-shared-device-counts-once", test_shared_device);
     return g_test_run();
 }
