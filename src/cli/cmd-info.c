@@ -132,6 +132,9 @@ print_text(FILE *out, const LsInventory *inventory)
     print_line(out, "format", inventory->format);
     fprintf(out, "%-14s%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " recorded", "ranks",
             inventory->ranks, inventory->ranks_expected);
+    if (inventory->strangers > 0)
+        fprintf(out, "; %" G_GINT64_FORMAT " process%s of no known rank", inventory->strangers,
+                inventory->strangers == 1 ? "" : "es");
     if (inventory->ranks_by_tick > 0)
         fprintf(out, "; %" G_GINT64_FORMAT " more known by their ticks", inventory->ranks_by_tick);
     fputc('\n', out);
@@ -159,7 +162,7 @@ write_info(FILE *out, const Options *options, const LsTrace *trace, const bool *
            const LsInventory *inventory, GError **error)
 {
     if (!options->format || strcmp(options->format, "text") == 0) {
-        if (inventory->ranks == 0) {
+        if (inventory->ranks + inventory->strangers == 0) {
             g_autofree char *path = ls_terminal_make_safe(options->paths[0]);
             fprintf(out, "%s: no events recorded.\n", path);
         } else

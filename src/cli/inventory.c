@@ -44,6 +44,8 @@ count_ranks(LsInventory *inventory, const LsTrace *trace, const bool *shown)
 {
     g_autoptr(GString) formats = g_string_new(NULL), clocks = g_string_new(NULL);
     g_autoptr(GHashTable) hosts = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) numbers =
+        g_hash_table_new(NULL, NULL); /* a rank of several lives is one */
     size_t n;
     const LsRank *ranks = ls_trace_get_ranks(trace, &n);
     for (uint32_t i = 0; i < n; i++) {
@@ -53,7 +55,10 @@ count_ranks(LsInventory *inventory, const LsTrace *trace, const bool *shown)
             inventory->ranks_by_tick++;
             continue;
         }
-        inventory->ranks++;
+        if (ranks[i].rank < 0)
+            inventory->strangers++;
+        else if (g_hash_table_add(numbers, GINT_TO_POINTER(ranks[i].rank)))
+            inventory->ranks++;
         inventory->records += (int64_t)ranks[i].records;
         if (ranks[i].format)
             add_word(formats, ranks[i].format);

@@ -8,10 +8,11 @@
 
 /* Counts over the ranks shown; -1: the recording cannot say. */
 typedef struct LsInventory {
-    char *format;        /* "horovod"; several joined by a comma */
-    char *clock;         /* how times became common */
-    GPtrArray *hosts;    /* char *, sorted */
+    char *format;     /* "horovod"; several joined by a comma */
+    char *clock;      /* how times became common */
+    GPtrArray *hosts; /* char *, sorted */
     int64_t ranks, ranks_expected, ranks_by_tick;
+    int64_t strangers; /* processes of no known rank */
     int64_t first_ns, last_ns;
     int64_t records;
     int64_t tensors;      /* names */
@@ -22,9 +23,9 @@ typedef struct LsInventory {
     int64_t cycles;       /* recorded cycles and cycle marks */
     int64_t steps;        /* one a rank */
     int64_t spans;
-    int64_t findings[3];  /* by LsSeverity */
+    int64_t findings[3]; /* by LsSeverity */
 } LsInventory;
 
 /* shown: by index of rank, NULL: all. */
 LsInventory *ls_inventory_new(const LsTrace *trace, const bool *shown);
-void         ls_inventory_free(LsInventory *inventory);
+void ls_inventory_free(LsInventory *inventory);

@@ -18,6 +18,7 @@ static const char *const clock_names[] = {
 
 typedef struct Sums {
     uint32_t found, expected;
+    uint32_t strangers;               /* processes of no known rank */
     uint64_t lost, damaged, recorded; /* recorded: rows, lives counted apart */
     LsClockMethod method;             /* the least trusted */
     int64_t uncertainty_ns;           /* the largest */
@@ -36,7 +37,10 @@ add_up(const LsTrace *trace)
         if (!ranks[r].recorded)
             continue;
         sums.recorded++;
-        g_hash_table_add(numbers, GINT_TO_POINTER(ranks[r].rank));
+        if (ranks[r].rank >= 0)
+            g_hash_table_add(numbers, GINT_TO_POINTER(ranks[r].rank));
+        else
+            sums.strangers++;
         sums.lost += ranks[r].lost;
         sums.damaged += ranks[r].damaged;
         sums.method = MAX(sums.method, ranks[r].clock_method);
@@ -88,21 +92,33 @@ count_errors(const LsTrace *trace)
     return errors;
 }
 
+/* "2 of 4 ranks", "1 rank, of how many is not recorded", "3 processes of no known rank" */
+static void
+append_ranks(GString *line, const Sums *sums)
+{
+    if (sums->world_known)
+        g_string_append_printf(line, "%u of %u ranks", sums->found, sums->expected);
+    else if (sums->found > 0 || sums->strangers == 0)
+        g_string_append_printf(line, "%u rank%s, of how many is not recorded", sums->found,
+                               sums->found == 1 ? "" : "s");
+    if (sums->strangers > 0)
+        g_string_append_printf(line, "%s%u process%s of no known rank", line->len > 0 ? ", " : "",
+                               sums->strangers, sums->strangers == 1 ? "" : "es");
+}
+
 char *
 ls_honesty_format_line(const LsEvidence *evidence)
 {
     Sums sums = add_up(evidence->input->trace);
     g_autofree char *clock = format_clock(&sums);
     GString *line = g_string_new(NULL);
+    g_autoptr(GString) who = g_string_new(NULL);
     size_t warmup = ls_scope_get_warmup(evidence->scope);
 
     if (sums.test_double)
         g_string_append(line, "CPU test double: its timings are no result. ");
-    if (sums.world_known)
-        g_string_append_printf(line, "%u of %u ranks", sums.found, sums.expected);
-    else
-        g_string_append_printf(line, "%u rank%s, of how many is not recorded", sums.found,
-                               sums.found == 1 ? "" : "s");
+    append_ranks(who, &sums);
+    g_string_append(line, who->str);
     g_string_append_printf(line, ", %" G_GUINT64_FORMAT " records lost, %s", sums.lost, clock);
     append_dead(line, evidence->input->trace);
     if (sums.damaged > 0)
@@ -247,6 +263,8 @@ ls_honesty_list(const LsAnalysisInput *input)
         add(lines, "ranks: %u found, %u expected", sums.found, sums.expected);
     else
         add(lines, "ranks: %u found, how many were expected is not recorded", sums.found);
+    if (sums.strangers > 0)
+        add(lines, "processes of no known rank: %u", sums.strangers);
     add_losses(lines, input->trace, &sums);
     add(lines, "clocks: %s", clock);
     add_cost(lines, input->trace);

@@ -45,6 +45,21 @@ list_cost(LsProcess **processes, size_t n)
     return g_string_free(text, false);
 }
 
+/* Who does not know its rank is none of the job's. */
+static void
+test_strangers(void)
+{
+    LsProcess *processes[] = {make_process(0, 10, 50, 0), make_process(-1, 10, 50, 0),
+                              make_process(-1, 10, 50, 0)};
+    g_autoptr(LsTrace) trace = sample_freeze(processes, 3, 3);
+    g_autoptr(LsActivity) activity = ls_activity_new(trace);
+    LsAnalysisInput input = {trace, activity, NULL, INT64_MIN, INT64_MAX};
+    g_autoptr(GPtrArray) lines = ls_honesty_list(&input);
+
+    g_assert_cmpstr(lines->pdata[0], ==, "ranks: 1 found, 3 expected");
+    g_assert_cmpstr(lines->pdata[1], ==, "processes of no known rank: 2");
+}
+
 static void
 test_measured(void)
 {
@@ -79,6 +94,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/report/honesty/processes-of-no-rank", test_strangers);
     g_test_add_func("/report/honesty/cost-is-the-recorders-own-figure", test_measured);
     g_test_add_func("/report/honesty/what-was-not-measured-is-said", test_not_measured);
     return g_test_run();
