@@ -130,10 +130,12 @@ print_text(FILE *out, const LsInventory *inventory)
     g_autofree char *hosts = join(inventory->hosts);
     g_autofree char *length = ls_format_ns(inventory->last_ns - inventory->first_ns);
     print_line(out, "format", inventory->format);
-    fprintf(out, "%-14s%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " recorded", "ranks",
-            inventory->ranks, inventory->ranks_expected);
+    fprintf(out, "%-14s", "ranks");
+    if (inventory->ranks > 0 || inventory->ranks_expected > 0 || inventory->strangers == 0)
+        fprintf(out, "%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " recorded%s", inventory->ranks,
+                inventory->ranks_expected, inventory->strangers > 0 ? "; " : "");
     if (inventory->strangers > 0)
-        fprintf(out, "; %" G_GINT64_FORMAT " process%s of no known rank", inventory->strangers,
+        fprintf(out, "%" G_GINT64_FORMAT " process%s of no known rank", inventory->strangers,
                 inventory->strangers == 1 ? "" : "es");
     if (inventory->ranks_by_tick > 0)
         fprintf(out, "; %" G_GINT64_FORMAT " more known by their ticks", inventory->ranks_by_tick);

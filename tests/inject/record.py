@@ -331,6 +331,8 @@ def line_counts_every_rank():
         'os.environ["RANK"] == "2"', "False")
     done = record("-o", "W2", "--", "python3", "-c", unnamed, CAPTURE)
     assert done.stderr.startswith("lockstep: 3 processes of no rank, 3,000 events, none lost, "), done.stderr
+    told = subprocess.run([LOCKSTEP, "info", "W2"], capture_output=True, text=True, check=True).stdout
+    assert "ranks         3 processes of no known rank\n" in told, told
 
 
 def make_kit(mpi):
