@@ -34,18 +34,19 @@ probe_input(LsInput *input, const char *path, GError **error)
 {
     size_t have;
     const uint8_t *head = ls_input_peek(input, PROBE_BYTES, &have);
+    /* Of a file that gave nothing no probe can tell that nothing was written. */
+    if (have == 0 && ls_input_get_damage(input)) {
+        g_set_error(error, LS_ERROR, LS_ERROR_BAD_FILE, "%s cannot be read: %s.", path,
+                    ls_input_get_damage(input));
+        return NULL;
+    }
     for (size_t i = 0; formats[i]; i++)
         if (formats[i]->probe(head, have))
             return formats[i];
-    if (have == 0 && ls_input_get_damage(input))
-        g_set_error(error, LS_ERROR, LS_ERROR_BAD_FILE, "%s cannot be read: %s.", path,
-                    ls_input_get_damage(input));
-    else
-        g_set_error(
-            error, LS_ERROR, LS_ERROR_BAD_FILE,
-            "%s is of no format that Lockstep reads: a Lockstep trace (.lks) or a Horovod timeline "
-            "was expected.",
-            path);
+    g_set_error(error, LS_ERROR, LS_ERROR_BAD_FILE,
+                "%s is of no format that Lockstep reads: a Lockstep trace (.lks) or a Horovod "
+                "timeline was expected.",
+                path);
     return NULL;
 }
 
