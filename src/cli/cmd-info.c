@@ -57,14 +57,15 @@ parse_options(int argc, char **argv, Options *options, GError **error)
 static const LsColumn info_columns[] = {
     {"format", LS_COLUMN_TEXT},        {"ranks", LS_COLUMN_INT},
     {"ranks_expected", LS_COLUMN_INT}, {"ranks_by_tick", LS_COLUMN_INT},
-    {"hosts", LS_COLUMN_INT},          {"clock", LS_COLUMN_TEXT},
-    {"first_ns", LS_COLUMN_INT},       {"last_ns", LS_COLUMN_INT},
-    {"records", LS_COLUMN_INT},        {"tensors", LS_COLUMN_INT},
-    {"negotiations", LS_COLUMN_INT},   {"ticks", LS_COLUMN_INT},
-    {"submissions", LS_COLUMN_INT},    {"batches", LS_COLUMN_INT},
-    {"cycles", LS_COLUMN_INT},         {"steps", LS_COLUMN_INT},
-    {"spans", LS_COLUMN_INT},          {"errors", LS_COLUMN_INT},
-    {"warnings", LS_COLUMN_INT},       {"notes", LS_COLUMN_INT}};
+    {"lives", LS_COLUMN_INT},          {"hosts", LS_COLUMN_INT},
+    {"clock", LS_COLUMN_TEXT},         {"first_ns", LS_COLUMN_INT},
+    {"last_ns", LS_COLUMN_INT},        {"records", LS_COLUMN_INT},
+    {"tensors", LS_COLUMN_INT},        {"negotiations", LS_COLUMN_INT},
+    {"ticks", LS_COLUMN_INT},          {"submissions", LS_COLUMN_INT},
+    {"batches", LS_COLUMN_INT},        {"cycles", LS_COLUMN_INT},
+    {"steps", LS_COLUMN_INT},          {"spans", LS_COLUMN_INT},
+    {"errors", LS_COLUMN_INT},         {"warnings", LS_COLUMN_INT},
+    {"notes", LS_COLUMN_INT}};
 
 static LsTable *
 make_table(const LsInventory *inventory)
@@ -74,6 +75,7 @@ make_table(const LsInventory *inventory)
                                inventory->ranks,
                                inventory->ranks_expected,
                                inventory->ranks_by_tick,
+                               inventory->lives,
                                inventory->hosts->len,
                                0,
                                inventory->first_ns,
@@ -96,7 +98,7 @@ make_table(const LsInventory *inventory)
         if (info_columns[i].type == LS_COLUMN_INT && numbers[i] >= 0)
             ls_table_set_int(table, i, numbers[i]);
     ls_table_set_text(table, 0, inventory->format);
-    ls_table_set_text(table, 5, inventory->clock);
+    ls_table_set_text(table, 6, inventory->clock);
     return table;
 }
 
@@ -124,22 +126,42 @@ join(const GPtrArray *texts)
     return g_string_free(all, FALSE);
 }
 
-static void
-print_text(FILE *out, const LsInventory *inventory)
+static const char *
+plural(int64_t n)
 {
-    g_autofree char *hosts = join(inventory->hosts);
-    g_autofree char *length = ls_format_ns(inventory->last_ns - inventory->first_ns);
-    print_line(out, "format", inventory->format);
+    return n == 1 ? "" : "s";
+}
+
+static void
+print_ranks(FILE *out, const LsInventory *inventory)
+{
     fprintf(out, "%-14s", "ranks");
-    if (inventory->ranks > 0 || inventory->ranks_expected > 0 || inventory->strangers == 0)
-        fprintf(out, "%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " recorded%s", inventory->ranks,
-                inventory->ranks_expected, inventory->strangers > 0 ? "; " : "");
+    if (inventory->ranks > 0 || inventory->ranks_expected > 0 || inventory->strangers == 0) {
+        fprintf(out, "%" G_GINT64_FORMAT, inventory->ranks);
+        if (inventory->ranks_expected < 0)
+            fputs(" recorded, of how many is not known", out);
+        else
+            fprintf(out, " of %" G_GINT64_FORMAT " recorded", inventory->ranks_expected);
+        if (inventory->lives > inventory->ranks)
+            fprintf(out, ", in %" G_GINT64_FORMAT " lives", inventory->lives);
+        if (inventory->strangers > 0)
+            fputs("; ", out);
+    }
     if (inventory->strangers > 0)
         fprintf(out, "%" G_GINT64_FORMAT " process%s of no known rank", inventory->strangers,
                 inventory->strangers == 1 ? "" : "es");
     if (inventory->ranks_by_tick > 0)
         fprintf(out, "; %" G_GINT64_FORMAT " more known by their ticks", inventory->ranks_by_tick);
     fputc('\n', out);
+}
+
+static void
+print_text(FILE *out, const LsInventory *inventory)
+{
+    g_autofree char *hosts = join(inventory->hosts);
+    g_autofree char *length = ls_format_ns(inventory->last_ns - inventory->first_ns);
+    print_line(out, "format", inventory->format);
+    print_ranks(out, inventory);
     print_line(out, "hosts", hosts[0] ? hosts : "not recorded");
     print_line(out, "clock", inventory->clock);
     print_line(out, "length", length);
@@ -152,11 +174,12 @@ print_text(FILE *out, const LsInventory *inventory)
     print_count(out, "cycles", inventory->cycles);
     print_count(out, "steps", inventory->steps);
     print_count(out, "spans", inventory->spans);
+    const int64_t *findings = inventory->findings;
     fprintf(out,
-            "%-14s%" G_GINT64_FORMAT " errors, %" G_GINT64_FORMAT " warnings, %" G_GINT64_FORMAT
-            " notes\n",
-            "findings", inventory->findings[LS_FAULT], inventory->findings[LS_WARNING],
-            inventory->findings[LS_NOTE]);
+            "%-14s%" G_GINT64_FORMAT " error%s, %" G_GINT64_FORMAT " warning%s, %" G_GINT64_FORMAT
+            " note%s\n",
+            "findings", findings[LS_FAULT], plural(findings[LS_FAULT]), findings[LS_WARNING],
+            plural(findings[LS_WARNING]), findings[LS_NOTE], plural(findings[LS_NOTE]));
 }
 
 static bool

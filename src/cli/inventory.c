@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "analysis/collective.h"
+
 static bool
 is_shown(const bool *shown, uint32_t rank)
 {
@@ -55,10 +57,12 @@ count_ranks(LsInventory *inventory, const LsTrace *trace, const bool *shown)
             inventory->ranks_by_tick++;
             continue;
         }
-        if (ranks[i].rank < 0)
+        if (ranks[i].rank < 0) {
             inventory->strangers++;
-        else if (g_hash_table_add(numbers, GINT_TO_POINTER(ranks[i].rank)))
-            inventory->ranks++;
+        } else {
+            inventory->lives++;
+            inventory->ranks += g_hash_table_add(numbers, GINT_TO_POINTER(ranks[i].rank));
+        }
         inventory->records += (int64_t)ranks[i].records;
         if (ranks[i].format)
             add_word(formats, ranks[i].format);
@@ -143,7 +147,8 @@ ls_inventory_new(const LsTrace *trace, const bool *shown)
     g_autoptr(GHashTable) tensors = g_hash_table_new(NULL, NULL);
     const char *ticks = ls_trace_get_fact(trace, "timeline.ticks");
     inventory->hosts = g_ptr_array_new_with_free_func(g_free);
-    inventory->ranks_expected = ls_trace_get_world(trace);
+    inventory->ranks_expected =
+        ls_collective_knows_world(trace) ? (int64_t)ls_trace_get_world(trace) : -1;
     inventory->first_ns = ls_trace_get_first_ns(trace);
     inventory->last_ns = ls_trace_get_last_ns(trace);
     inventory->ticks = ticks ? g_ascii_strtoll(ticks, NULL, 10) : -1;

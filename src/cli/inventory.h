@@ -13,6 +13,7 @@ typedef struct LsInventory {
     GPtrArray *hosts; /* char *, sorted */
     int64_t ranks, ranks_expected, ranks_by_tick;
     int64_t strangers; /* processes of no known rank */
+    int64_t lives;     /* of ranks: one that was started again has several */
     int64_t first_ns, last_ns;
     int64_t records;
     int64_t tensors;      /* names */
