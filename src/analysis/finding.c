@@ -151,9 +151,9 @@ explain_steps(List *list)
             warmup == 1 ? "" : "s");
     if (cut > 0)
         add(list, LS_NOTE, -1,
-            "%zu steps of ranks are cut by the start or the end of the recording and left out of "
-            "statistics.",
-            cut);
+            "Left out of statistics: %zu step%s of ranks, cut by the start or the end of the "
+            "recording.",
+            cut, cut == 1 ? "" : "s");
     if (ls_scope_get_steady(list->scope) == 0)
         add(list, LS_NOTE, -1, "No whole step remains: the time ledger is empty.");
     if (ledger.wait_known && ledger.unjudged > 0)
@@ -212,13 +212,13 @@ explain_collectives(List *list)
             inconclusive);
     if (incomplete > 0)
         add(list, LS_NOTE, -1,
-            "%zu buffers are incomplete: not every rank that took part was recorded to its end, or "
+            "%zu buffer%s incomplete: not every rank that took part was recorded to its end, or "
             "submissions are known of some of them alone, so the last one may be missing.",
-            incomplete);
+            incomplete, incomplete == 1 ? " is" : "s are");
     g_hash_table_iter_init(&iter, reasons);
     while (g_hash_table_iter_next(&iter, &key, &value))
-        add(list, LS_NOTE, -1, "Bus bandwidth of %zu buffers is null: %s.", GPOINTER_TO_SIZE(value),
-            (const char *)key);
+        add(list, LS_NOTE, -1, "Bus bandwidth of %zu buffer%s is null: %s.",
+            GPOINTER_TO_SIZE(value), GPOINTER_TO_SIZE(value) == 1 ? "" : "s", (const char *)key);
 }
 
 static void
@@ -253,10 +253,9 @@ explain_control(List *list)
         unknown += uses[i].submit_ns == LS_TIME_NONE && list->ranks[uses[i].rank].recorded;
     if (unknown > 0)
         add(list, LS_NOTE, -1,
-            "%zu submissions of tensors were not recorded: who was last is not known for them, "
-            "which "
-            "does not mean that a rank was missing.",
-            unknown);
+            "%zu submission%s not recorded: who was last is not known there, which does "
+            "not mean that a rank was missing.",
+            unknown, unknown == 1 ? " was" : "s were");
 }
 
 /* -- The table -- */

@@ -237,15 +237,14 @@ report(Horovod *horovod, uint64_t n_open)
                                " spans end before they begin; they are drawn without length.",
                                horovod->unordered);
     if (horovod->lone_ends > 0)
-        ls_process_add_finding(process, LS_NOTE, -1,
-                               "%" G_GUINT64_FORMAT
-                               " ends have no begin: the recording began, or was "
-                               "restarted, inside them.",
-                               horovod->lone_ends);
-    if (n_open > 0)
         ls_process_add_finding(
             process, LS_NOTE, -1,
-            "%" G_GUINT64_FORMAT " spans are open: the recording ended inside them.", n_open);
+            "%" G_GUINT64_FORMAT " %s no begin: the recording began, or was restarted, inside.",
+            horovod->lone_ends, horovod->lone_ends == 1 ? "end has" : "ends have");
+    if (n_open > 0)
+        ls_process_add_finding(process, LS_NOTE, -1,
+                               "%" G_GUINT64_FORMAT " span%s open: the recording ended inside.",
+                               n_open, n_open == 1 ? " is" : "s are");
     if (horovod->negotiations > 0 && horovod->highest_tick < 0)
         ls_process_add_finding(
             process, LS_NOTE, -1,

@@ -273,7 +273,8 @@ take_sums(LsEvidence *evidence, const BufferSums *sums)
     evidence->buffers = sums->buffers;
     evidence->judged = sums->judged;
     evidence->wait_ns = ls_stats_mean(sums->wait_ns, sums->judged);
-    evidence->transfer_ns = ls_stats_mean(sums->transfer_ns, sums->transfers);
+    evidence->transfer_ns =
+        sums->transfers > 0 ? ls_stats_mean(sums->transfer_ns, sums->transfers) : LS_TIME_NONE;
     evidence->bytes = sums->sized > 0 ? ls_stats_mean(sums->bytes, sums->sized) : -1;
     evidence->bus_bytes_per_s = -1;
     if (sums->rates->len > 0) {

@@ -41,7 +41,7 @@ typedef struct LsEvidence {
     /* Buffers of steps; of the whole recording where no step holds one. */
     int64_t buffers, judged; /* executed; of these with a known wait */
     int64_t buffers_outside; /* of no step, beside those of steps: broadcasts before the first */
-    int64_t wait_ns, transfer_ns; /* means: of the judged, of all that ended */
+    int64_t wait_ns, transfer_ns; /* means: of the judged, of all that ended (or LS_TIME_NONE) */
     int64_t bytes;                /* mean of the buffers whose bytes are known; -1: none */
     double bus_bytes_per_s;       /* median; negative: unknown */
     double buffers_per_step;      /* 0: no steps */

@@ -118,6 +118,8 @@ append_buffers(GString *text, const LsEvidence *evidence)
 {
     if (evidence->buffers == 0) {
         g_string_append(text, "No communication was recorded");
+    } else if (evidence->transfer_ns == LS_TIME_NONE) {
+        g_string_append(text, "No buffer's operation ended in this recording");
     } else if (evidence->alone) {
         append_ns(text, "One rank alone: a buffer's operation takes ", evidence->transfer_ns,
                   " in the mean");
@@ -302,15 +304,20 @@ append_moving(GString *text, const LsEvidence *evidence)
         g_string_append(text, "No buffer was recorded.");
         return;
     }
-    g_string_append_printf(text, "%" G_GINT64_FORMAT " buffers%s (", evidence->buffers,
-                           evidence->buffers_outside > 0 ? " of steps" : "");
+    bool one = evidence->buffers == 1;
+    g_string_append_printf(text, "%" G_GINT64_FORMAT " buffer%s%s (", evidence->buffers,
+                           one ? "" : "s", evidence->buffers_outside > 0 ? " of steps" : "");
     if (evidence->buffers_per_step > 0)
         g_string_append_printf(text, "%.1f a step, ", evidence->buffers_per_step);
     if (evidence->bytes >= 0)
-        g_string_append_printf(text, "%s in the mean) move", bytes);
+        g_string_append_printf(text, "%s%s)", bytes, one ? "" : " in the mean");
     else
-        g_string_append(text, "of unknown size) move");
-    append_ns(text, " in ", evidence->transfer_ns, " each");
+        g_string_append(text, "of unknown size)");
+    if (evidence->transfer_ns == LS_TIME_NONE)
+        g_string_append(text, one ? " had not ended" : ", none of which had ended");
+    else
+        append_ns(text, one ? " moves in " : " move in ", evidence->transfer_ns,
+                  one ? "" : " each");
     if (evidence->bus_bytes_per_s >= 0) {
         g_autofree char *rate = ls_format_rate(evidence->bus_bytes_per_s);
 
@@ -341,8 +348,9 @@ add_negotiation_line(LsHeadline *headline, const LsEvidence *evidence)
                                   : "a tensor, the wait for the last rank included: it cannot be "
                                     "told apart here. ");
     } else {
-        label = evidence->buffers > 0 ? format_label("Moving bytes ", evidence->transfer_ns)
-                                      : g_strdup("Moving bytes");
+        label = evidence->buffers > 0 && evidence->transfer_ns != LS_TIME_NONE
+                    ? format_label("Moving bytes ", evidence->transfer_ns)
+                    : g_strdup("Moving bytes");
     }
     append_moving(text, evidence);
     add_line(headline, label, text);

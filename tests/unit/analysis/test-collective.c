@@ -134,7 +134,7 @@ test_reasons(void)
     g_autoptr(LsTable) findings = run_analysis("findings", trace, activity);
     g_autoptr(LsTable) overlap = run_analysis("overlap", trace, activity);
 
-    g_assert_true(has_finding(findings, "note", "Bus bandwidth of 1 buffers is null"));
+    g_assert_true(has_finding(findings, "note", "Bus bandwidth of 1 buffer is null"));
     g_assert_true(has_finding(findings, "note", "No compute recorded"));
     g_assert_true(has_finding(findings, "note", "No steps were marked"));
     g_assert_true(has_finding(findings, "note", "Rank 1 could not be brought onto"));
