@@ -9,6 +9,7 @@
 #include <gtk/gtk.h>
 
 #include "base/terminal.h"
+#include "base/units.h"
 #include "ui/appearance.h"
 #include "ui/window-actions.h"
 #include "ui/window.h"
@@ -56,25 +57,6 @@ is_one_of(const char *value, const char *const *choices, int *ret_index)
     return false;
 }
 
-/* "12.5" or "12.5s", "300ms" after the recording's begin. */
-static bool
-parse_time(const char *text, int64_t *ret_ns)
-{
-    char *end;
-    double value = g_ascii_strtod(text, &end);
-    double unit = 1e9;
-    if (g_str_equal(end, "ms"))
-        unit = 1e6;
-    else if (g_str_equal(end, "us"))
-        unit = 1e3;
-    else if (!g_str_equal(end, "") && !g_str_equal(end, "s"))
-        return false;
-    if (end == text || value < 0 || value > 1e9)
-        return false;
-    *ret_ns = (int64_t)(value * unit);
-    return true;
-}
-
 static int
 check_options(LsViewOptions *options)
 {
@@ -94,7 +76,7 @@ check_options(LsViewOptions *options)
                 options->mode);
         return EXIT_USAGE;
     }
-    if (options->at && !parse_time(options->at, &options->at_ns)) {
+    if (options->at && (!ls_parse_time(options->at, &options->at_ns) || options->at_ns < 0)) {
         fprintf(stderr, "lockstep view: --at is a time such as 1.5s or 300ms, not \"%s\"\n",
                 options->at);
         return EXIT_USAGE;

@@ -134,14 +134,15 @@ parse_decimal(const char *at, const char *end, Decimal *ret_decimal)
     return true;
 }
 
-bool
-ls_parse_us(const char *text, size_t length, int64_t *ret_ns)
+/* A number of units of 10^power ns. */
+static bool
+parse_scaled(const char *text, size_t length, int power_of_ns, int64_t *ret_ns)
 {
     Decimal decimal;
     if (!parse_decimal(text, text + length, &decimal))
         return false;
     uint64_t ns = decimal.digits;
-    int exponent = decimal.exponent + 3; /* us to ns */
+    int exponent = decimal.exponent + power_of_ns;
     for (; exponent > 0 && ns > 0; exponent--) {
         if (ns > (uint64_t)INT64_MAX / 10)
             return false;
@@ -159,4 +160,26 @@ ls_parse_us(const char *text, size_t length, int64_t *ret_ns)
         return false;
     *ret_ns = decimal.negative ? -(int64_t)ns : (int64_t)ns;
     return true;
+}
+
+bool
+ls_parse_us(const char *text, size_t length, int64_t *ret_ns)
+{
+    return parse_scaled(text, length, 3, ret_ns);
+}
+
+bool
+ls_parse_time(const char *text, int64_t *ret_ns)
+{
+    static const struct {
+        const char *name;
+        int power;
+    } units[] = {{"ns", 0}, {"us", 3}, {"µs", 3}, {"ms", 6}, {"s", 9}, {"", 9}};
+    size_t i = 0;
+    while (!g_str_has_suffix(text, units[i].name))
+        i++;
+    size_t length = strlen(text) - strlen(units[i].name);
+    if (length > 0 && text[length - 1] == ' ')
+        length--;
+    return parse_scaled(text, length, units[i].power, ret_ns);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/figure.h"
 #include "cli/options.h"
@@ -14,6 +15,8 @@
 #include "ui/draw/draw.h"
 
 enum { OPEN_HEIGHT = 1400, MAX_HEIGHT = 2400, VECTOR_SCALE = 4 };
+
+#define NO_STEP LS_FIGURE_SLOWEST
 
 typedef struct Options {
     char *figure, *output, *mode, *theme, *size, *at, *range, *ranks, *select, *fold, *rules;
@@ -114,26 +117,6 @@ parse_options(Options *o, int argc, char **argv, GError **error)
     return true;
 }
 
-/* "12.5ms" as ns; plain numbers are seconds. */
-static bool
-parse_time(const char *text, int64_t *ret_ns)
-{
-    static const struct {
-        const char *name;
-        double ns;
-    } UNITS[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"", 1e9}};
-    char *end;
-    double value = g_ascii_strtod(text, &end);
-    if (end == text || !(value > -1e9 && value < 1e9))
-        return false;
-    for (size_t i = 0; i < G_N_ELEMENTS(UNITS); i++)
-        if (strcmp(end, UNITS[i].name) == 0) {
-            *ret_ns = (int64_t)(value * UNITS[i].ns);
-            return true;
-        }
-    return false;
-}
-
 static bool
 parse_size(Render *render, GError **error)
 {
@@ -188,6 +171,21 @@ set_mode(Render *render, GError **error)
     return true;
 }
 
+/* [start_ns, end_ns), after the recording's begin, shows some of it. */
+static bool
+is_inside(const Render *render, const char *option, int64_t start_ns, int64_t end_ns,
+          GError **error)
+{
+    int64_t length_ns = ls_trace_get_last_ns(render->trace) - ls_trace_get_first_ns(render->trace);
+    if (end_ns >= 0 && start_ns <= length_ns)
+        return true;
+    g_autofree char *length = ls_format_ns(length_ns);
+    g_set_error(error, LS_ERROR, LS_ERROR_USAGE,
+                "%s lies outside of the recording: it lasts %s, and times count from its begin.",
+                option, length);
+    return false;
+}
+
 static bool
 set_range(Render *render, GError **error)
 {
@@ -195,7 +193,7 @@ set_range(Render *render, GError **error)
     int64_t zero = ls_trace_get_first_ns(render->trace), at, end;
     if (o->all)
         ls_view_show_all(&render->view, render->model);
-    if (o->step >= 0) {
+    if (o->step != NO_STEP) {
         int step = ls_model_find_step(render->model, o->step);
         g_autofree char *number = g_strdup_printf("%" G_GINT64_FORMAT, o->step);
         if (step < 0)
@@ -203,9 +201,11 @@ set_range(Render *render, GError **error)
         ls_view_show_step(&render->view, render->model, step);
     }
     if (o->at) {
-        if (!parse_time(o->at, &at))
+        if (!ls_parse_time(o->at, &at))
             return fail_usage(error, "--at \"%s\" is no time: 12.5ms, 300us or 1.2s is expected.",
                               o->at);
+        if (!is_inside(render, "--at", at, at, error))
+            return false;
         int64_t half = (render->view.end_ns - render->view.start_ns) / 2;
         ls_view_show(&render->view, zero + at - half, zero + at + half, 0);
         render->view.origin_ns = zero;
@@ -213,9 +213,11 @@ set_range(Render *render, GError **error)
     }
     if (o->range) {
         g_auto(GStrv) ends = g_strsplit(o->range, ":", 2);
-        if (!ends[0] || !ends[1] || !parse_time(ends[0], &at) || !parse_time(ends[1], &end) ||
+        if (!ends[0] || !ends[1] || !ls_parse_time(ends[0], &at) || !ls_parse_time(ends[1], &end) ||
             end <= at)
             return fail_usage(error, "--range \"%s\" is no range: 1s:1.2s is expected.", o->range);
+        if (!is_inside(render, "--range", at, end, error))
+            return false;
         ls_view_show(&render->view, zero + at, zero + end, 0);
         render->view.origin_ns = zero;
         render->view.order_start_ns = zero + at;
@@ -367,7 +369,7 @@ select_place(Render *render, GError **error)
     /* What was asked for is shown, unless a place was named too. */
     const Options *o = &render->options;
     int step = ls_model_find_step_at(render->model, pick.time_ns);
-    if (o->step < 0 && !o->at && !o->range && !o->all && step >= 0)
+    if (o->step == NO_STEP && !o->at && !o->range && !o->all && step >= 0)
         ls_view_show_step(&render->view, render->model, step);
     return true;
 }
@@ -454,7 +456,7 @@ run(Render *render, int argc, char **argv, GError **error)
 static int
 run_render(int argc, char **argv)
 {
-    Render render = {.options = {.step = -1, .scale = 1}};
+    Render render = {.options = {.step = NO_STEP, .scale = 1}};
     g_autoptr(GError) error = NULL;
     int status = LS_EXIT_DONE;
     if (!run(&render, argc, argv, &error))

@@ -16,8 +16,9 @@ enum { USUAL_WIDTH = 1600 };
 static bool
 find_step(const LsModel *model, int64_t number, int *ret_step, GError **error)
 {
-    *ret_step = number < 0 ? ls_model_find_slowest_step(model) : ls_model_find_step(model, number);
-    if (number < 0 || *ret_step >= 0)
+    *ret_step = number == LS_FIGURE_SLOWEST ? ls_model_find_slowest_step(model)
+                                            : ls_model_find_step(model, number);
+    if (number == LS_FIGURE_SLOWEST || *ret_step >= 0)
         return true;
     g_set_error(error, LS_ERROR, LS_ERROR_USAGE,
                 "There is no step %" G_GINT64_FORMAT " in this recording.", number);

@@ -88,6 +88,29 @@ test_what_is_no_number_is_refused(void)
     }
 }
 
+static void
+test_times_carry_their_unit(void)
+{
+    const struct {
+        const char *text;
+        int64_t ns;
+    } good[] = {{"12.5ms", 12500000}, {"300us", 300000},      {"300 µs", 300000},
+                {"1.2s", 1200000000}, {"2", 2000000000},      {"-5ms", -5000000},
+                {"7ns", 7},           {"1e3s", 1000000000000}};
+    const char *bad[] = {"",    "s",   " ",      "nan",   "inf",
+                         "ms5", "5 m", "0x1p3s", "1s:2s", "999999999999999s"};
+    int64_t ns;
+    for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
+        g_assert_true(ls_parse_time(good[i].text, &ns));
+        g_assert_cmpint(ns, ==, good[i].ns);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        ns = 42;
+        g_assert_false(ls_parse_time(bad[i], &ns));
+        g_assert_cmpint(ns, ==, 42);
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -97,5 +120,6 @@ main(int argc, char **argv)
     g_test_add_func("/base/units/bytes-and-rates", test_bytes_and_rates);
     g_test_add_func("/base/units/microseconds-are-exact", test_microseconds_are_exact);
     g_test_add_func("/base/units/what-is-no-number-is-refused", test_what_is_no_number_is_refused);
+    g_test_add_func("/base/units/times-carry-their-unit", test_times_carry_their_unit);
     return g_test_run();
 }

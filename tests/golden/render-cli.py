@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""render-cli.py SYNTH LOCKSTEP: what `lockstep render` answers on the command line. Prints TAP."""
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+SYNTH, LOCKSTEP = sys.argv[1:3]
+
+
+def render(run, output, *args):
+    done = subprocess.run([LOCKSTEP, 'render', run, '-o', output, *args], capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def places_show_some_of_the_recording(run, output):
+    for args in (('--at', '1ms'), ('--at', '0.001'), ('--at', '1 ms'), ('--range', '0:1ms'), ('--range', '0s:90s'),
+                 ('--step', '2'), ('--all',), ('--select', 'rank:1')):
+        output.unlink(missing_ok=True)
+        assert render(run, output, *args) == (0, ''), args
+        assert output.read_bytes().startswith(b'\x89PNG'), args
+
+
+def places_outside_are_usage_errors(run, output):
+    output.unlink(missing_ok=True)
+    for args, part in ((('--at', '100s'), 'outside of the recording'), (('--at', '-5ms'), 'outside of the recording'),
+                       (('--range', '50s:60s'), 'outside of the recording'), (('--at', 'nan'), 'no time'),
+                       (('--range', '2s:1s'), 'no range'), (('--range', '1s'), 'no range'),
+                       (('--step', '-1'), 'no step -1'), (('--step', '99'), 'no step 99'),
+                       (('--figure', 'groups', '--step', '-1'), 'no step -1'),
+                       (('--rank', '9'), 'ranks 0 to 3'), (('--select', 'buffer:99999'), 'no buffer 99999')):
+        status, words = render(run, output, *args)
+        assert status == 2 and part in words and words.count('\n') == 1, (args, status, words)
+        assert not output.exists(), args
+
+
+def sizes_are_kept(run, output):
+    for args, size in (((), (1920, 1080)), (('--size', '640x480'), (640, 480)),
+                       (('--size', '640x480', '--scale', '2'), (1280, 960))):
+        assert render(run, output, *args)[0] == 0, args
+        assert struct.unpack('>II', output.read_bytes()[16:24]) == size, args
+    for size in ('1x1', '99999x99999', '640', 'x'):
+        assert render(run, output, '--size', size)[0] == 2, size
+
+
+def names_of_files_choose_the_kind(run, output):
+    for suffix, start in (('.svg', b'<?xml'), ('.pdf', b'%PDF')):
+        assert render(run, output.with_suffix(suffix))[0] == 0
+        assert output.with_suffix(suffix).read_bytes().startswith(start), suffix
+    assert render(run, output.with_suffix('.bmp'))[0] == 2
+    status, words = render(run, output.parent / 'absent' / 'x.png')
+    assert status == 3 and 'No such file or directory' in words, words
+
+
+def main():
+    checks = [places_show_some_of_the_recording, places_outside_are_usage_errors, sizes_are_kept,
+              names_of_files_choose_the_kind]
+    failed = False
+    print(f'1..{len(checks)}')
+    with tempfile.TemporaryDirectory() as folder:
+        run = pathlib.Path(folder) / 'run'
+        subprocess.run([SYNTH, '--ranks', '4', '--steps', '6', '-o', run], check=True)
+        for number, check in enumerate(checks, 1):
+            name = check.__name__.replace('_', '-')
+            try:
+                check(run, pathlib.Path(folder) / 'x.png')
+                print(f'ok {number} {name}')
+            except AssertionError as error:
+                failed = True
+                print(f'not ok {number} {name}\n# {error}')
+    sys.exit(failed)
+
+
+main()
