@@ -59,10 +59,20 @@ help(int argc, char **argv)
     return command ? run_command(command, 2, ask_argv) : LS_EXIT_USAGE;
 }
 
+/* Names of tensors and files are UTF-8 whatever the terminal says of itself (in a container often
+ * nothing, which is ASCII): options hold them, and what GLib prints is not reduced to "?". */
+static void
+set_locale(void)
+{
+    setlocale(LC_ALL, "");
+    if (!g_get_charset(NULL))
+        setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 int
 main(int argc, char **argv)
 {
-    setlocale(LC_ALL, "");
+    set_locale();
     if (argc < 2) {
         print_help(stderr);
         return LS_EXIT_USAGE;

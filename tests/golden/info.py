@@ -95,6 +95,37 @@ def check_odd_paths():
         assert found.returncode == 1 and 'rank-00001.x.1.lks is no regular file' in found.stdout, found
 
 
+def check_unreadable():
+    """A file that gave no byte for an error is not one that was begun."""
+    with tempfile.TemporaryDirectory() as name:
+        cut = pathlib.Path(name) / 'cut.json.gz'
+        cut.write_bytes(b'\x1f\x8b')
+        for path, why in ((cut, 'ends early'), (pathlib.Path('/proc/self/mem'), 'Input/output error')):
+            found = run('info', path)
+            assert found.returncode == 3 and found.stdout == '', found
+            assert f'{path} cannot be read' in found.stderr and why in found.stderr, found
+
+
+def check_ranks():
+    """How many took part is said where the recording knows it; a rank is counted once, whatever its lives."""
+    first = '[{"ph":"M","name":"process_name","pid":1,"args":{"name":"a"}},'
+    begin = '{"ph":"B","name":"NEGOTIATE_ALLREDUCE","pid":1,"ts":5},'
+    end = '{"ph":"E","pid":1,"ts":9},{"ph":"B","name":"ALLREDUCE","pid":1,"ts":9}]'
+    for ticks, said, expected in (('', '1 recorded, of how many is not known', None),
+                                  ('{"ph":"X","name":"0","pid":1,"ts":6,"dur":0},'
+                                   '{"ph":"X","name":"1","pid":1,"ts":7,"dur":0},',
+                                   '1 of 2 recorded; 1 more known by their ticks', 2)):
+        with tempfile.NamedTemporaryFile('w', suffix='.json') as file:
+            file.write(first + begin + ticks + end)
+            file.flush()
+            lines = run('info', file.name).stdout.split('\n')
+            assert f'ranks         {said}' in lines, lines
+            row = json.loads(run('info', file.name, '--format', 'json').stdout)['tables']['info'][0]
+            assert (row['ranks'], row['ranks_expected'], row['lives']) == (1, expected, 1), row
+            report = run('report', file.name).stdout
+            assert "No buffer's operation ended in this recording" in report and ' 0 ns each' not in report, report
+
+
 def check_help():
     """Only what can be run is listed."""
     with tempfile.TemporaryDirectory() as name:
@@ -132,6 +163,14 @@ def check_ascii_help():
                 assert found.stdout.isascii() and '[OPTION?' not in found.stdout and not found.stderr, found
 
 
+def check_plain_locale():
+    """Where no locale is set, as in a container, names are UTF-8 all the same."""
+    plain = {key: value for key, value in os.environ.items() if key != 'LANG' and not key.startswith('LC_')}
+    with tempfile.TemporaryDirectory() as name:
+        found = subprocess.run([LOCKSTEP, 'info', '--rank', 'µ', name], capture_output=True, check=False, env=plain)
+        assert found.returncode == 3 and name in found.stderr.decode(), found
+
+
 def check_view_help():
     """In ASCII, so that no terminal shows "?" for an ellipsis; and named as it is called."""
     view = pathlib.Path(LOCKSTEP).parents[1] / 'ui' / 'lockstep-view'
@@ -144,7 +183,8 @@ def check_view_help():
 
 
 def main():
-    checks = [check_timelines, check_begun, check_refused, check_odd_paths, check_help, check_usage, check_ascii_help, check_view_help]
+    checks = [check_timelines, check_begun, check_refused, check_odd_paths, check_unreadable, check_ranks,
+              check_help, check_usage, check_ascii_help, check_plain_locale, check_view_help]
     failed = False
     print(f'1..{len(checks)}')
     for number, check in enumerate(checks, 1):
