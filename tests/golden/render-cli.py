@@ -53,9 +53,23 @@ def names_of_files_choose_the_kind(run, output):
     assert status == 3 and 'No such file or directory' in words, words
 
 
+def a_picture_is_whole_or_the_older_one(run, output):
+    """Written under a limit that the file passes: nothing torn, nothing left beside it."""
+    folder = output.parent / 'pictures'
+    folder.mkdir()
+    picture = folder / 'x.png'
+    picture.write_bytes(b'older')
+    done = subprocess.run(['sh', '-c', 'trap "" XFSZ; ulimit -f 8; exec "$@"', 'sh', LOCKSTEP, 'render', run, '-o',
+                           picture], capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and 'File too large' in done.stderr, done
+    assert picture.read_bytes() == b'older' and list(folder.iterdir()) == [picture], list(folder.iterdir())
+    assert render(run, picture) == (0, '')
+    assert picture.read_bytes().startswith(b'\x89PNG') and list(folder.iterdir()) == [picture]
+
+
 def main():
     checks = [places_show_some_of_the_recording, places_outside_are_usage_errors, sizes_are_kept,
-              names_of_files_choose_the_kind]
+              names_of_files_choose_the_kind, a_picture_is_whole_or_the_older_one]
     failed = False
     print(f'1..{len(checks)}')
     with tempfile.TemporaryDirectory() as folder:
