@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A thread of its own, so many times a second. Each metric has its own way to fail, and says so in
- * each sample that it has no value; one that never had one is left out after some tries. Power of
+ * each sample that it has no value; one that never had one is left out after some tries. Until the
+ * first value of power it asks more often: what takes its time to begin to answer must not cost a
+ * short run its first tenths of a second. Power of
  * GA100 and newer is an average over 1 s unless it is the instant field; the energy counter over 5
  * s or more is the number to quote.
  */
@@ -30,6 +32,8 @@ LS_BIND_OLD(dlclose);
 #define SECOND       INT64_C(1000000000)
 #define TRIES_MAX    20 /* of a metric that never had a value */
 #define STOP_WAIT_NS (SECOND / 2)
+#define EAGER_NS     (SECOND / 100)
+#define EAGER_TRIES  5 /* so few that all the later ones are at the rate asked for */
 
 typedef enum Metric {
     POWER,
@@ -306,6 +310,14 @@ sample_node(int64_t now)
 
 /* -- The thread -- */
 
+/* The device is there and has not told its power yet. */
+static bool
+is_eager(void)
+{
+    return sampler.has_nvml && sampler.number >= 0 && !sampler.has_value[POWER] &&
+           sampler.tries[POWER] < EAGER_TRIES;
+}
+
 /* At times that are multiples of the period, so that a late round does not make the next ones late.
  */
 static void *
@@ -332,7 +344,7 @@ run(void *user)
                 sample_device(now);
             sample_node(now);
         }
-        next += period;
+        next += is_eager() && period > EAGER_NS ? EAGER_NS : period;
         if (next < now)
             next = now - (now - next) % period + period;
     }
