@@ -417,9 +417,8 @@ run_buffer(LsExecutor *executor, const LsResponse *response, LsBufferMark *mark)
     executor->mark = NULL;
     if (status != LOCKSTEP_OK && plane->device != NULL)
         plane->class->device->fail(plane);
-    for (size_t i = 0; i < response->n && status == LOCKSTEP_OK && !failed; i++)
-        ls_queue_finish(executor->config.queue, executor->entries[i], mark->number, LOCKSTEP_OK,
-                        NULL);
+    if (status == LOCKSTEP_OK && !failed)
+        ls_queue_finish_all(executor->config.queue, executor->entries, response->n, mark->number);
     return status;
 }
 

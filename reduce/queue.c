@@ -415,24 +415,49 @@ ls_queue_is_calling(void)
     return is_calling;
 }
 
-/* Outside the lock, for an entry that is no longer on its way: callback, then handle. */
+/* Outside the lock, for an entry that is no longer on its way. */
+static void
+call_back(LsQueue *queue, const LsEntry *entry, int64_t buffer, lockstep_status status,
+          const char *sentence)
+{
+    ls_instrument_done(queue->instrument, entry->record_name, entry->occurrence, buffer, status);
+    if (entry->callback == NULL)
+        return;
+    is_calling = true;
+    entry->callback(status, sentence, entry->user);
+    is_calling = false;
+}
+
+/* Under the lock, after the callback. */
+static void
+end_handle(LsQueue *queue, const LsEntry *entry, lockstep_status status, const char *text)
+{
+    if (entry->forget)
+        ls_handles_remove(&queue->handles, entry->handle);
+    else
+        ls_handles_finish(&queue->handles, entry->handle, status, text);
+}
+
 static void
 complete(LsQueue *queue, LsEntry *entry, int64_t buffer, lockstep_status status, const char *text)
 {
     const char *sentence = status < 0 && text != NULL ? text : "";
-    ls_instrument_done(queue->instrument, entry->record_name, entry->occurrence, buffer, status);
-    if (entry->callback != NULL) {
-        is_calling = true;
-        entry->callback(status, sentence, entry->user);
-        is_calling = false;
-    }
+    call_back(queue, entry, buffer, status, sentence);
     pthread_mutex_lock(&queue->lock);
-    if (entry->forget)
-        ls_handles_remove(&queue->handles, entry->handle);
-    else
-        ls_handles_finish(&queue->handles, entry->handle, status, status < 0 ? sentence : NULL);
+    end_handle(queue, entry, status, status < 0 ? sentence : NULL);
     pthread_cond_broadcast(&queue->done);
     pthread_mutex_unlock(&queue->lock);
+}
+
+/* Under the lock. false: it was abandoned. */
+static bool
+claim(LsQueue *queue, LsEntry *entry)
+{
+    if (entry->finished)
+        return false;
+    entry->finished = true;
+    unlink_entry(queue, entry);
+    return true;
 }
 
 void
@@ -440,16 +465,33 @@ ls_queue_finish(LsQueue *queue, LsEntry *entry, int64_t buffer, lockstep_status 
                 const char *text)
 {
     pthread_mutex_lock(&queue->lock);
-    bool abandoned = entry->finished;
-    if (!abandoned) {
-        entry->finished = true;
-        unlink_entry(queue, entry);
-    }
+    bool claimed = claim(queue, entry);
     pthread_mutex_unlock(&queue->lock);
-    if (abandoned)
+    if (!claimed)
         return;
     complete(queue, entry, buffer, status, text);
     free_entry(queue, entry);
+}
+
+void
+ls_queue_finish_all(LsQueue *queue, LsEntry **entries, size_t n, int64_t buffer)
+{
+    size_t claimed = 0;
+    pthread_mutex_lock(&queue->lock);
+    for (size_t i = 0; i < n; i++) {
+        if (claim(queue, entries[i]))
+            entries[claimed++] = entries[i];
+    }
+    pthread_mutex_unlock(&queue->lock);
+    for (size_t i = 0; i < claimed; i++)
+        call_back(queue, entries[i], buffer, LOCKSTEP_OK, "");
+    pthread_mutex_lock(&queue->lock);
+    for (size_t i = 0; i < claimed; i++)
+        end_handle(queue, entries[i], LOCKSTEP_OK, NULL);
+    pthread_cond_broadcast(&queue->done);
+    pthread_mutex_unlock(&queue->lock);
+    for (size_t i = 0; i < claimed; i++)
+        free_entry(queue, entries[i]);
 }
 
 /* Sets the end and returns the list of what was on its way; NULL also where it was set before. */

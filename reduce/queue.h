@@ -94,5 +94,8 @@ LsEntry *ls_queue_find(LsQueue *queue, const char *name);
 /* The tensor is done: frees it after the callback. buffer: for the record, -1: none. */
 void ls_queue_finish(LsQueue *queue, LsEntry *entry, int64_t buffer, lockstep_status status,
                      const char *text);
+/* As finish with LOCKSTEP_OK of each, but all handles are done at once, after the last callback: a
+ * program that waits for one after another is woken once for a buffer. Moves the entries about. */
+void ls_queue_finish_all(LsQueue *queue, LsEntry **entries, size_t n, int64_t buffer);
 /* As abandon, but what it fails is freed. */
 void ls_queue_close(LsQueue *queue, lockstep_status status, const char *text);

@@ -2,22 +2,28 @@
  *
  * reduce/roster.h: items found by name, kept in the order in which they came.
  *
- * POSIX's tsearch() tree over a list. Libc only.
+ * A hash table with chains through the items (FNV-1a), over a list; the table goes with the last
+ * item. Libc only. POSIX's tsearch() compares names at every level and allocates a node an item: of
+ * a burst of 1,000 small tensors that was an eighth of the time.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* First member of what is kept. The roster owns neither item nor name. */
 typedef struct LsRosterItem LsRosterItem;
 struct LsRosterItem {
-    char *name; /* first: the tree's key */
+    char *name;
     LsRosterItem *previous, *next;
+    LsRosterItem *chain; /* of the same bucket */
+    uint32_t hash;
 };
 
 typedef struct LsRoster {
-    void *tree;
+    LsRosterItem **buckets; /* owned */
+    size_t n_buckets;
     LsRosterItem *first, *last;
     size_t n;
 } LsRoster; /* all zero: empty */

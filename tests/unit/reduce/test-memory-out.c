@@ -40,7 +40,6 @@ WRAP(void *, calloc, (size_t n, size_t size), (n, size))
 WRAP(void *, realloc, (void *old, size_t size), (old, size))
 WRAP(void *, reallocarray, (void *old, size_t n, size_t size), (old, n, size))
 WRAP(char *, strdup, (const char *text), (text))
-WRAP(void *, tsearch, (const void *key, void **tree, __compar_fn_t compare), (key, tree, compare))
 
 int __wrap_asprintf(char **text, const char *format, ...) G_GNUC_PRINTF(2, 3);
 

@@ -241,6 +241,55 @@ test_abandon_in_use(void)
     ls_queue_free(queue);
 }
 
+typedef struct Watch {
+    LsQueue *queue;
+    lockstep_handle *handles;
+    int called;
+} Watch;
+
+/* No handle of the buffer is done before the last callback. */
+static void
+on_one_of_all(lockstep_status status, const char *text, void *user)
+{
+    Watch *watch = user;
+    watch->called++;
+    g_assert_cmpint(status, ==, LOCKSTEP_OK);
+    for (int i = 0; i < 3; i++)
+        g_assert_cmpint(ls_queue_wait(watch->queue, watch->handles[i], 0), ==,
+                        LOCKSTEP_IN_PROGRESS);
+    g_assert_null(ls_queue_find(watch->queue, "b")); /* and every name is free again */
+}
+
+static void
+test_finish_all(void)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    LsInstrument instrument = {0};
+    LsQueue *queue = ls_queue_new(0, &instrument, NULL);
+    lockstep_handle handles[3];
+    Watch watch = {.queue = queue, .handles = handles};
+    LsEntry *entries[3];
+    for (int i = 0; i < 3; i++) {
+        lockstep_tensor tensor = make_tensor(names[i]);
+        tensor.callback = on_one_of_all;
+        tensor.user = &watch;
+        g_assert_cmpint(
+            ls_queue_submit(queue, (const lockstep_tensor *[]){&tensor}, 1, &work, &handles[i]), ==,
+            LOCKSTEP_OK);
+        entries[i] = ls_queue_find(queue, names[i]);
+    }
+    ls_queue_finish_all(queue, entries, 3, 0);
+    g_assert_cmpint(watch.called, ==, 3);
+    for (int i = 0; i < 3; i++)
+        g_assert_cmpint(ls_queue_wait(queue, handles[i], 0), ==, LOCKSTEP_OK);
+    lockstep_handle held = submit(queue, "held");
+    entries[0] = ls_queue_find(queue, "held");
+    ls_queue_abandon(queue, LOCKSTEP_ERR_PEER_LOST, "rank 2 has died");
+    ls_queue_finish_all(queue, entries, 1, 0); /* too late: no effect */
+    g_assert_cmpint(ls_queue_wait(queue, held, -1), ==, LOCKSTEP_ERR_PEER_LOST);
+    ls_queue_free(queue);
+}
+
 static gpointer
 run_leaver(gpointer queue)
 {
@@ -282,6 +331,7 @@ main(int argc, char **argv)
     g_test_add_data_func("/reduce/queue/crowd-abandoned", GINT_TO_POINTER(ABANDON), test_crowd);
     g_test_add_data_func("/reduce/queue/crowd-closed", GINT_TO_POINTER(CLOSE), test_crowd);
     g_test_add_func("/reduce/queue/abandon-in-use", test_abandon_in_use);
+    g_test_add_func("/reduce/queue/a-buffer-is-done-at-once", test_finish_all);
     g_test_add_func("/reduce/queue/sleep", test_sleep);
     return g_test_run();
 }
