@@ -150,10 +150,13 @@ record_graph(LsLoop *loop)
                                                loop->config.groups, GRAPH_PIECE, &loop->drawn);
 }
 
+/* Of what all ranks do alike one is enough to tell. */
 static void
 on_notice(void *user, const char *text)
 {
-    ls_instrument_say(text);
+    const LsLoop *loop = user;
+    if (loop->config.world->rank == 0)
+        ls_instrument_say(text);
 }
 
 void

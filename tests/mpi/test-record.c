@@ -278,6 +278,24 @@ test_many_stalls(void)
     }
 }
 
+/* All ranks evict alike: one of them says so. */
+static void
+test_eviction(void)
+{
+    float data[3] = {0};
+    recorder_start();
+    lockstep_context *context = support_open("control=bitvector;cache_capacity=2");
+    for (int i = 0; i < 6; i++) {
+        const char *names[] = {"x", "y", "z"};
+        lockstep_tensor tensor =
+            support_tensor(names[i % 3], &data[i % 3], &data[i % 3], 1, LOCKSTEP_FLOAT32);
+        assert_status(support_reduce(context, &tensor, LOCKSTEP_SUM), LOCKSTEP_OK);
+    }
+    support_close(context);
+    g_assert_true(recorder_heard("more tensors than the cache_capacity of 2") ==
+                  (support_rank() == 0));
+}
+
 /* An error that is handed to the caller is in the trace of every rank. */
 static void
 test_error(void)
@@ -354,6 +372,7 @@ main(int argc, char **argv)
     g_test_add_func("/mpi/record/clock-cycles", test_clock_cycles);
     g_test_add_func("/mpi/record/stall", test_stall);
     g_test_add_func("/mpi/record/many-stalls", test_many_stalls);
+    g_test_add_func("/mpi/record/eviction", test_eviction);
     g_test_add_func("/mpi/record/error", test_error);
     g_test_add_func("/mpi/record/round-trips", test_round_trips);
     return support_run();
