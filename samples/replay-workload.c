@@ -181,6 +181,20 @@ take_workload(const Place *place, Workload *workload)
     return take_slow(place, workload) && take_tensors(place, dtype, workload);
 }
 
+/* json-c's own words for a file that ends too early are "continue". */
+static void
+describe_refusal(struct json_object *object, char error[ERROR_BYTES])
+{
+    const char *why = object == NULL ? json_util_get_last_err() : NULL;
+    if (object != NULL)
+        snprintf(error, ERROR_BYTES, "it is no JSON object");
+    else if (why != NULL && strstr(why, ": continue") != NULL)
+        snprintf(error, ERROR_BYTES, "its JSON ends before it is complete");
+    else
+        snprintf(error, ERROR_BYTES, "it is no JSON: %s", why == NULL ? "unknown" : why);
+    error[strcspn(error, "\n")] = '\0';
+}
+
 Workload *
 workload_read(const char *path, char error[ERROR_BYTES])
 {
@@ -194,9 +208,7 @@ workload_read(const char *path, char error[ERROR_BYTES])
     Workload *workload = NULL;
 
     if (object == NULL || !json_object_is_type(object, json_type_object)) {
-        const char *why = object == NULL ? json_util_get_last_err() : "it is no JSON object";
-        snprintf(error, ERROR_BYTES, "%s", why == NULL ? "it is no JSON" : why);
-        error[strcspn(error, "\n")] = '\0';
+        describe_refusal(object, error);
     } else {
         workload = calloc(1, sizeof *workload);
         if (workload == NULL)

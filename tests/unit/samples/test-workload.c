@@ -91,7 +91,9 @@ test_faults(void)
 
     g_assert_null(workload_read("/nowhere/workload.json", error));
     g_assert_nonnull(strstr(error, "No such file"));
-    expect_fault("", "");
+    expect_fault("", "ends before it is complete");
+    expect_fault("{\"workload\": 1,", "ends before it is complete");
+    expect_fault("{]", "no JSON");
     expect_fault("[1]", "no JSON object");
     expect_fault("{\"workload\": 2}", "\"workload\" must be a whole number from 1 to 1");
     expect_fault(HEAD "\"tensors\": []}", "at least one");
