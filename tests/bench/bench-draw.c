@@ -2,9 +2,10 @@
  *
  * tests/bench/bench-draw.c: one frame of the timeline, 1920x1080: query (layout) and raster
  * (ui/draw), median and 95th percentile of the thread's CPU time over a script of zooming and
- * panning on SPANS spans in 60 lanes, beside a memset of the surface. The script is played ROUNDS
- * times and each frame's best is taken: other work on the machine only ever adds. `bench-draw
- * [SPANS]`. 12 ranks with four lanes of compute and one of communication each.
+ * panning on SPANS spans in 60 lanes, beside a memset of the surface. Text is the part of the
+ * raster that the same scene does without when its items have no labels. The script is played
+ * ROUNDS times and each frame's best is taken: other work on the machine only ever adds.
+ * `bench-draw [SPANS]`. 12 ranks with four lanes of compute and one of communication each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ enum {
 
 typedef struct Frames {
     double query_ms[MAX_FRAMES], raster_ms[MAX_FRAMES], both_ms[MAX_FRAMES];
+    double bare_ms[MAX_FRAMES], text_ms[MAX_FRAMES]; /* raster without labels; the difference */
     size_t items[MAX_FRAMES];
     size_t n;
 } Frames;
@@ -115,19 +117,30 @@ quantile(const double *values, size_t n, double q)
     return sorted[MIN((size_t)((double)n * q), n - 1)];
 }
 
+static double
+draw_scene(LsScene *scene, LsPainter *painter, cairo_t *cr)
+{
+    double start = now_ms();
+    ls_draw_timeline(painter, cr, scene);
+    cairo_surface_flush(cairo_get_target(cr));
+    return now_ms() - start;
+}
+
 static void
 draw_frame(LsScene *scene, LsPainter *painter, cairo_t *cr, const LsView *view, Frames *frames)
 {
     double start = now_ms();
     ls_scene_update(scene, view);
-    double laid_out = now_ms();
-    ls_draw_timeline(painter, cr, scene);
-    cairo_surface_flush(cairo_get_target(cr));
-    double drawn = now_ms();
+    double query = now_ms() - start, raster = draw_scene(scene, painter, cr);
+    for (guint i = 0; i < scene->items->len; i++)
+        g_array_index(scene->items, LsItem, i).text = 0;
+    double bare = draw_scene(scene, painter, cr);
     size_t f = frames->n++;
-    frames->query_ms[f] = MIN(frames->query_ms[f], laid_out - start);
-    frames->raster_ms[f] = MIN(frames->raster_ms[f], drawn - laid_out);
-    frames->both_ms[f] = MIN(frames->both_ms[f], drawn - start);
+    frames->query_ms[f] = MIN(frames->query_ms[f], query);
+    frames->raster_ms[f] = MIN(frames->raster_ms[f], raster);
+    frames->both_ms[f] = MIN(frames->both_ms[f], query + raster);
+    frames->bare_ms[f] = MIN(frames->bare_ms[f], bare);
+    frames->text_ms[f] = MAX(frames->raster_ms[f] - frames->bare_ms[f], 0);
     frames->items[f] = scene->items->len;
 }
 
@@ -135,10 +148,12 @@ static void
 print_frames(const char *name, const Frames *f, size_t first)
 {
     size_t n = f->n - first;
-    printf("# %-22s %3zu frames  query %6.2f %6.2f  raster %6.2f %6.2f  both %6.2f %6.2f ms  "
+    printf("# %-22s %3zu frames  query %6.2f %6.2f  raster %6.2f %6.2f  "
+           "(text %5.2f %5.2f)  both %6.2f %6.2f ms  "
            "%zu items\n",
            name, n, quantile(f->query_ms + first, n, 0.5), quantile(f->query_ms + first, n, 0.95),
            quantile(f->raster_ms + first, n, 0.5), quantile(f->raster_ms + first, n, 0.95),
+           quantile(f->text_ms + first, n, 0.5), quantile(f->text_ms + first, n, 0.95),
            quantile(f->both_ms + first, n, 0.5), quantile(f->both_ms + first, n, 0.95),
            f->items[first + n / 2]);
 }
@@ -209,7 +224,7 @@ main(int argc, char **argv)
         view.folds[r] = LS_N_FOLDS;
     view.stretch = 1;
     for (size_t i = 0; i < MAX_FRAMES; i++)
-        frames.query_ms[i] = frames.raster_ms[i] = frames.both_ms[i] = 1e9;
+        frames.query_ms[i] = frames.raster_ms[i] = frames.both_ms[i] = frames.bare_ms[i] = 1e9;
     for (int round = 0; round < ROUNDS; round++) {
         frames.n = 0;
         play(scene, painter, cr, &view, model, &frames, round + 1 == ROUNDS);
