@@ -203,6 +203,7 @@ new_mode_buttons(void)
     gtk_widget_add_css_class(box, "linked");
     for (size_t i = 0; i < G_N_ELEMENTS(modes); i++) {
         GtkWidget *button = gtk_toggle_button_new_with_label(modes[i].label);
+        gtk_widget_set_focus_on_click(button, FALSE); /* keys go on to the timeline */
         gtk_actionable_set_action_name(GTK_ACTIONABLE(button), "win.mode");
         gtk_actionable_set_action_target(GTK_ACTIONABLE(button), "s", modes[i].mode);
         gtk_box_append(GTK_BOX(box), button);

@@ -261,14 +261,76 @@ press(Display *display, KeySym symbol)
     XFlush(display);
 }
 
-static void
-test_obeys_real_keys(Fixture *fixture, const void *data)
+static Display *
+take_keyboard(Fixture *fixture)
 {
     Display *display = gdk_x11_display_get_xdisplay(gdk_display_get_default());
     GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(fixture->window));
     XSetInputFocus(display, gdk_x11_surface_get_xid(surface), RevertToParent, CurrentTime);
     XFlush(display);
     g_assert_true(wait_until(is_active, fixture));
+    return display;
+}
+
+/* The first button below `widget` with this label. */
+static GtkWidget *
+find_button(GtkWidget *widget, const char *label)
+{
+    if (GTK_IS_BUTTON(widget) && g_strcmp0(gtk_button_get_label(GTK_BUTTON(widget)), label) == 0)
+        return widget;
+    GtkWidget *found = NULL;
+    for (GtkWidget *child = gtk_widget_get_first_child(widget); child && !found;
+         child = gtk_widget_get_next_sibling(child))
+        found = find_button(child, label);
+    return found;
+}
+
+static void
+click(Display *display, Fixture *fixture, GtkWidget *widget)
+{
+    GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(fixture->window));
+    graphene_point_t middle = {(float)gtk_widget_get_width(widget) / 2,
+                               (float)gtk_widget_get_height(widget) / 2};
+    graphene_point_t at;
+    double shadow_x, shadow_y;
+    int x, y;
+    Window child;
+    g_assert_true(gtk_widget_compute_point(widget, GTK_WIDGET(fixture->window), &middle, &at));
+    gtk_native_get_surface_transform(GTK_NATIVE(fixture->window), &shadow_x, &shadow_y);
+    XTranslateCoordinates(display, gdk_x11_surface_get_xid(surface), DefaultRootWindow(display),
+                          (int)(at.x + shadow_x), (int)(at.y + shadow_y), &x, &y, &child);
+    XTestFakeMotionEvent(display, -1, x, y, 0);
+    XTestFakeButtonEvent(display, 1, True, 0);
+    XTestFakeButtonEvent(display, 1, False, 0);
+    XFlush(display);
+}
+
+static bool
+is_by_tensor(void *user)
+{
+    return ls_session_get_mode(((Fixture *)user)->session) == LS_VIEW_TENSORS;
+}
+
+/* A button that has been clicked does not keep the keys from the timeline. */
+static void
+test_obeys_keys_after_a_click(Fixture *fixture, const void *data)
+{
+    Display *display = take_keyboard(fixture);
+    settle();
+    GtkWidget *button = find_button(GTK_WIDGET(fixture->window), "By tensor");
+    g_assert_nonnull(button);
+    click(display, fixture, button);
+    g_assert_true(wait_until(is_by_tensor, fixture));
+    settle();
+    Narrower narrower = {fixture, visible_ns(fixture)};
+    press(display, XK_w);
+    g_assert_true(wait_until(is_narrower, &narrower));
+}
+
+static void
+test_obeys_real_keys(Fixture *fixture, const void *data)
+{
+    Display *display = take_keyboard(fixture);
     Narrower narrower = {fixture, visible_ns(fixture)};
     press(display, XK_w);
     g_assert_true(wait_until(is_narrower, &narrower));
@@ -331,6 +393,7 @@ main(int argc, char **argv)
     ADD("says-what-is-wrong", set_up_empty, test_says_what_is_wrong);
     ADD("cancels", set_up_empty, test_cancels);
     ADD("obeys-real-keys", set_up, test_obeys_real_keys);
+    ADD("obeys-keys-after-a-click", set_up, test_obeys_keys_after_a_click);
     ADD("turns-dark", set_up, test_turns_dark);
     int status = g_test_run();
     remove_run();
