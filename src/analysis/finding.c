@@ -79,11 +79,20 @@ add_recorded(List *list)
 
 /* -- Reasons of nulls -- */
 
+/* "?": of unknown rank. */
+static const char *
+format_number(const LsRank *rank, char *text, size_t size)
+{
+    g_snprintf(text, size, rank->rank >= 0 ? "%d" : "?", rank->rank);
+    return text;
+}
+
 static void
 explain_compute(List *list)
 {
     g_autoptr(GString) without = g_string_new(NULL);
     size_t missing = 0, recorded = 0;
+    char number[16];
 
     for (uint32_t r = 0; r < list->n_ranks; r++) {
         if (!list->ranks[r].recorded || !ls_scope_has_rank(list->scope, r))
@@ -92,7 +101,8 @@ explain_compute(List *list)
         if (ls_activity_has_compute(list->input->activity, r))
             continue;
         if (missing++ < 8)
-            g_string_append_printf(without, "%s%d", missing > 1 ? ", " : "", list->ranks[r].rank);
+            g_string_append_printf(without, "%s%s", missing > 1 ? ", " : "",
+                                   format_number(&list->ranks[r], number, sizeof number));
     }
     if (missing > 8)
         g_string_append_printf(without, " and %zu more", missing - 8);
@@ -124,8 +134,9 @@ explain_uneven_steps(List *list, const LsStep *steps, size_t n)
     }
     if (fewest != LS_NONE && counts[most] > counts[fewest] + 1)
         add(list, LS_NOTE, list->ranks[fewest].rank,
-            "Ranks hold different numbers of steps: rank %d has %zu, rank %d has %zu.",
-            list->ranks[fewest].rank, counts[fewest], list->ranks[most].rank, counts[most]);
+            "Ranks hold different numbers of steps: %s has %zu, %s has %zu.",
+            ls_trace_get_rank_name(list->input->trace, fewest), counts[fewest],
+            ls_trace_get_rank_name(list->input->trace, most), counts[most]);
 }
 
 static void
@@ -228,10 +239,9 @@ explain_clocks(List *list)
         if (list->n_ranks > 1 && list->ranks[r].clock_method == LS_CLOCK_NONE &&
             ls_scope_has_rank(list->scope, r))
             add(list, LS_NOTE, list->ranks[r].rank,
-                "Rank %d could not be brought onto the common clock: its waits are measured "
-                "without "
-                "clocks, and slowest_rank_ns is null.",
-                list->ranks[r].rank);
+                "The clock of %s could not be brought onto the common one: its waits are measured "
+                "without clocks, and slowest_rank_ns is null.",
+                ls_trace_get_rank_name(list->input->trace, r));
 }
 
 static void

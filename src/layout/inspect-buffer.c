@@ -169,7 +169,8 @@ add_buffer_parts(LsInspect *inspect, const LsModel *model, size_t call, const Bu
     if (b->last_ns != LS_TIME_NONE && b->last_ns > b->first_ns) {
         if (b->last >= 0 && b->n > 1)
             ls_inspect_add_part(inspect, b->last_ns - b->first_ns, LS_ROLE_WAIT, LS_FORM_HATCHED,
-                                "wait for rank %d", model->ranks[b->arrivals[b->last].rank].rank);
+                                "wait for %s",
+                                ls_trace_get_rank_name(model->trace, b->arrivals[b->last].rank));
         else
             ls_inspect_add_part(inspect, b->last_ns - b->first_ns, LS_ROLE_WAIT, LS_FORM_HATCHED,
                                 "wait");
@@ -272,7 +273,8 @@ ls_inspect_call(LsInspect *inspect, const LsModel *model, size_t call)
     say_buffer(inspect, model, call, &b);
     if (b.last >= 0 && b.n > 1) {
         uint32_t rank = b.arrivals[b.last].rank;
-        g_autofree char *label = g_strdup_printf("Go to rank %d", model->ranks[rank].rank);
+        g_autofree char *label =
+            g_strdup_printf("Go to %s", ls_trace_get_rank_name(model->trace, rank));
         ls_inspect_add_link(inspect, LS_ACT_GO_TO_RANK, label, rank);
     }
 }

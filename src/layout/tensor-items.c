@@ -235,7 +235,10 @@ format_ranks(const LsModel *model, const Ready *ready, size_t n)
         return g_strdup_printf("%zu ranks", n);
     g_autoptr(GString) text = g_string_new(NULL);
     for (size_t i = 0; i < n; i++)
-        g_string_append_printf(text, "%s%d", i ? " " : "", model->ranks[ready[i].rank].rank);
+        if (model->ranks[ready[i].rank].rank >= 0)
+            g_string_append_printf(text, "%s%d", i ? " " : "", model->ranks[ready[i].rank].rank);
+        else
+            g_string_append(text, i ? " ?" : "?");
     return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
@@ -364,7 +367,8 @@ make_agreed_label(LsMaking *making, const LsTensorGroup *group)
     if (rank == LS_NONE || second == LS_TIME_NONE ||
         latest - second <= 2 * model->ranks[rank].clock_uncertainty_ns)
         return ls_scene_add_text(making->scene, "agreed");
-    g_autofree char *text = g_strdup_printf("agreed, last: rank %d", model->ranks[rank].rank);
+    g_autofree char *text =
+        g_strdup_printf("agreed, last: %s", ls_trace_get_rank_name(model->trace, rank));
     return ls_scene_add_text(making->scene, text);
 }
 

@@ -23,12 +23,12 @@ append_worst(const LsEvidence *evidence, GString *text)
 {
     size_t n_ranks;
     const LsRank *ranks = ls_trace_get_ranks(evidence->input->trace, &n_ranks);
-    const LsRank *rank = &ranks[evidence->worst->rank];
+    uint32_t rank = evidence->worst->rank;
 
     if (evidence->worst->is_host)
-        g_string_append_printf(text, "host %s", rank->host);
+        g_string_append_printf(text, "host %s", ranks[rank].host);
     else
-        g_string_append_printf(text, "rank %d", rank->rank);
+        g_string_append(text, ls_trace_get_rank_name(evidence->input->trace, rank));
 }
 
 static int64_t

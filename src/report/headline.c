@@ -154,6 +154,15 @@ add_step_line(LsHeadline *headline, const LsEvidence *evidence)
 
 /* -- 2. Whom the others wait for -- */
 
+static char *
+begin_sentence(const char *text)
+{
+    char *sentence = g_strdup(text);
+
+    sentence[0] = g_ascii_toupper(sentence[0]);
+    return sentence;
+}
+
 /* "Rank 2 (gpu02:0)" or "Host gpu02" */
 static char *
 format_worst(const LsEvidence *evidence)
@@ -165,8 +174,8 @@ format_worst(const LsEvidence *evidence)
 
     if (evidence->worst->is_host)
         return g_strdup_printf("Host %s", ranks[rank].host);
-    if (place == NULL)
-        return g_strdup_printf("Rank %d", ranks[rank].rank);
+    if (place == NULL || ranks[rank].rank < 0)
+        return begin_sentence(ls_trace_get_rank_name(evidence->input->trace, rank));
     return g_strdup_printf("Rank %d (%s)", ranks[rank].rank, place + 1);
 }
 
@@ -224,8 +233,6 @@ append_worst(GString *text, const LsEvidence *evidence)
 static void
 append_nobody(GString *text, const LsEvidence *evidence)
 {
-    size_t n_ranks;
-    const LsRank *ranks = ls_trace_get_ranks(evidence->input->trace, &n_ranks);
     const LsTimesLast *times = ls_evidence_get_times(evidence->most);
 
     if (count_unjudged(evidence) > 0)
@@ -235,20 +242,18 @@ append_nobody(GString *text, const LsEvidence *evidence)
                                count_unjudged(evidence), ls_scope_get_steady(evidence->scope));
     else
         g_string_append(text, "No");
-    g_string_append_printf(
-        text,
-        " rank makes the others wait step after step: rank %d was last most "
-        "often, in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " buffers (%.0f by chance).",
-        ranks[evidence->most->rank].rank, times->last, times->buffers, times->by_chance);
+    g_string_append_printf(text,
+                           " rank makes the others wait step after step: %s was last most "
+                           "often, in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                           " buffers (%.0f by chance).",
+                           ls_trace_get_rank_name(evidence->input->trace, evidence->most->rank),
+                           times->last, times->buffers, times->by_chance);
 }
 
 /* Only submissions tell: ticks of a timeline that one rank wrote. */
 static void
 append_late(GString *text, const LsEvidence *evidence)
 {
-    size_t n_ranks;
-    const LsRank *ranks = ls_trace_get_ranks(evidence->input->trace, &n_ranks);
-
     if (evidence->ordered == 0) {
         g_string_append(text, "Who was last is not in this recording");
         if (evidence->occurrences > 0)
@@ -256,10 +261,13 @@ append_late(GString *text, const LsEvidence *evidence)
         g_string_append_c(text, '.');
         return;
     }
-    if (evidence->late_rank != LS_NONE)
-        g_string_append_printf(text, "Rank %d submitted last most often, in %" G_GINT64_FORMAT,
-                               ranks[evidence->late_rank].rank, evidence->most_late);
-    else
+    if (evidence->late_rank != LS_NONE) {
+        g_autofree char *rank =
+            begin_sentence(ls_trace_get_rank_name(evidence->input->trace, evidence->late_rank));
+
+        g_string_append_printf(text, "%s submitted last most often, in %" G_GINT64_FORMAT, rank,
+                               evidence->most_late);
+    } else
         g_string_append(text, "No rank can be told to be the last in any");
     g_string_append_printf(text, " of %" G_GINT64_FORMAT " negotiations", evidence->ordered);
     append_ns(text, "; first to last ", evidence->spread_ns, " in the mean");

@@ -157,8 +157,9 @@ add_losses(GPtrArray *lines, const LsTrace *trace, const Sums *sums)
         sums->lost > 0 ? ", by rank:" : "");
     for (size_t r = 0; r < n; r++)
         if (ranks[r].lost > 0)
-            add(lines, "  rank %d: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT, ranks[r].rank,
-                ranks[r].lost, ranks[r].records + ranks[r].lost);
+            add(lines, "  %s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT,
+                ls_trace_get_rank_name(trace, (uint32_t)r), ranks[r].lost,
+                ranks[r].records + ranks[r].lost);
     add(lines, "faults found in files: %" G_GUINT64_FORMAT, sums->damaged);
 }
 
@@ -166,12 +167,12 @@ add_losses(GPtrArray *lines, const LsTrace *trace, const Sums *sums)
 typedef struct Cost {
     int64_t record_min_ns, record_max_ns;
     double made, own; /* shares of a rank's recorded time: making records, the recorder's thread */
-    int32_t made_rank, own_rank;
+    uint32_t made_rank, own_rank;            /* LS_NONE: of none */
     uint32_t measured, unclosed, unmeasured; /* ranks */
 } Cost;
 
 static void
-add_cost_of(Cost *cost, const LsRank *rank)
+add_cost_of(Cost *cost, const LsRank *rank, uint32_t index)
 {
     double window_ns = (double)(rank->last_ns - rank->first_ns);
 
@@ -191,11 +192,11 @@ add_cost_of(Cost *cost, const LsRank *rank)
 
     if (made > cost->made) {
         cost->made = made;
-        cost->made_rank = rank->rank;
+        cost->made_rank = index;
     }
     if (own > cost->own) {
         cost->own = own;
-        cost->own_rank = rank->rank;
+        cost->own_rank = index;
     }
 }
 
@@ -205,11 +206,11 @@ add_cost(GPtrArray *lines, const LsTrace *trace)
 {
     size_t n;
     const LsRank *ranks = ls_trace_get_ranks(trace, &n);
-    Cost cost = {.made_rank = -1, .own_rank = -1};
+    Cost cost = {.made_rank = LS_NONE, .own_rank = LS_NONE};
 
     for (size_t r = 0; r < n; r++)
         if (ranks[r].recorded)
-            add_cost_of(&cost, &ranks[r]);
+            add_cost_of(&cost, &ranks[r], (uint32_t)r);
     if (cost.measured == 0) {
         add(lines, "cost of recording: not measured by what wrote these files");
         return;
@@ -220,12 +221,12 @@ add_cost(GPtrArray *lines, const LsTrace *trace)
 
     add(lines, "cost of recording: %s%s%s a record, measured at the start", least,
         same ? "" : " to ", same ? "" : most);
-    if (cost.made_rank >= 0)
-        add(lines, "  of a rank's time: at most %.3f %% (rank %d)", 100 * cost.made,
-            cost.made_rank);
-    if (cost.own_rank >= 0)
-        add(lines, "  of a processor, by the recorder's own thread: at most %.2f %% (rank %d)",
-            100 * cost.own, cost.own_rank);
+    if (cost.made_rank != LS_NONE)
+        add(lines, "  of a rank's time: at most %.3f %% (%s)", 100 * cost.made,
+            ls_trace_get_rank_name(trace, cost.made_rank));
+    if (cost.own_rank != LS_NONE)
+        add(lines, "  of a processor, by the recorder's own thread: at most %.2f %% (%s)",
+            100 * cost.own, ls_trace_get_rank_name(trace, cost.own_rank));
     if (cost.unclosed > 0)
         add(lines, "  not known of the recorder's own thread: %u rank%s, which did not end it",
             cost.unclosed, cost.unclosed == 1 ? "" : "s");

@@ -242,6 +242,17 @@ make_label(const LsRank *rank)
     return g_string_free(label, FALSE);
 }
 
+/* "rank 17" */
+static char *
+make_name(const LsRank *rank)
+{
+    if (rank->rank >= 0)
+        return g_strdup_printf("rank %d", rank->rank);
+    if (rank->pid < 0)
+        return g_strdup("a process of no known rank");
+    return g_strdup_printf("a process of no known rank (pid %" G_GINT64_FORMAT ")", rank->pid);
+}
+
 static void
 label_ranks(LsTrace *trace)
 {
@@ -249,6 +260,7 @@ label_ranks(LsTrace *trace)
     for (size_t i = 0; i < trace->ranks->len; i++) {
         const LsRank *rank = &g_array_index(trace->ranks, LsRank, i);
         g_ptr_array_add(trace->labels, make_label(rank));
+        g_ptr_array_add(trace->names, make_name(rank));
         world = MAX(world, MAX(rank->world, (int64_t)rank->rank + 1));
     }
     trace->world = (uint32_t)world;

@@ -14,6 +14,7 @@ struct LsTrace {
     GArray *ranks, *tracks, *steps, *phases, *uses, *calls, *buffers, *call_refs, *cycles, *sleeps,
         *messages, *instants, *findings, *graph_tensors, *graph_needs;
     GPtrArray *labels; /* char *, by rank index */
+    GPtrArray *names;  /* the same in a sentence */
     LsColumns spans;   /* of all tracks, one behind another */
     GPtrArray *blocks; /* memory of lanes and samples */
     int64_t first_ns, last_ns;

@@ -54,6 +54,7 @@ ls_trace_new(void)
     trace->findings = new_rows(sizeof(LsFinding));
     g_array_set_clear_func(trace->findings, clear_finding);
     trace->labels = g_ptr_array_new_with_free_func(g_free);
+    trace->names = g_ptr_array_new_with_free_func(g_free);
     trace->blocks = g_ptr_array_new_with_free_func(g_free);
     return trace;
 }
@@ -80,6 +81,7 @@ ls_trace_unref(LsTrace *trace)
         g_array_unref(tables[i]);
     g_ptr_array_unref(trace->fact_keys);
     g_ptr_array_unref(trace->labels);
+    g_ptr_array_unref(trace->names);
     g_ptr_array_unref(trace->blocks);
     ls_columns_clear(&trace->spans);
     g_free(trace);
@@ -222,6 +224,12 @@ const char *
 ls_trace_get_rank_label(const LsTrace *trace, uint32_t rank)
 {
     return rank < trace->labels->len ? g_ptr_array_index(trace->labels, rank) : "?";
+}
+
+const char *
+ls_trace_get_rank_name(const LsTrace *trace, uint32_t rank)
+{
+    return rank < trace->names->len ? g_ptr_array_index(trace->names, rank) : "no rank";
 }
 
 uint32_t

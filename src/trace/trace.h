@@ -51,6 +51,8 @@ const LsFinding *ls_trace_get_findings(const LsTrace *trace, size_t *ret_n);
 
 /* "17 gpu05:1": rank, host, local device, as far as known. Owned by the trace. */
 const char *ls_trace_get_rank_label(const LsTrace *trace, uint32_t rank);
+/* The same in a sentence: "rank 17", "a process of no known rank (pid 812)". */
+const char *ls_trace_get_rank_name(const LsTrace *trace, uint32_t rank);
 /* Ranks the job had, as far as any file says. */
 uint32_t ls_trace_get_world(const LsTrace *trace);
 /* Ranks of the job of which nothing is known: whoever was last may be one of them. */

@@ -117,6 +117,43 @@ def a_missing_rank_is_missed(run):
     assert report(part, '--fail-if', 'straggler_cost_ns>1000000000')[0] == 1
 
 
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def forget_rank(path, to):
+    """The file as a process that never learnt its rank would have written it."""
+    data, at = bytearray(path.read_bytes()), 0
+    while at < len(data):
+        size = 64 + int.from_bytes(data[at + 8:at + 12], 'little')
+        data[at + 12:at + 24] = bytes(4) + b'\xff' * 4 + (777).to_bytes(4, 'little')
+        data[at + 12:at + 16] = crc32c(data[at:at + size]).to_bytes(4, 'little')
+        at += size
+    to.write_bytes(data)
+
+
+def a_process_of_no_known_rank_is_no_rank(run):
+    """The late rank's file does not say whose it is: nothing calls it 0 or -1, or one of the ranks."""
+    part = shutil.copytree(run, run.parent / 'unknown')
+    path = sorted(part.glob('*.lks'))[2]
+    forget_rank(path, part / 'other.lks')
+    path.unlink()
+    _, words, _ = report(part)
+    words = ' '.join(words.split())
+    assert '3 of 4 ranks' in words and 'processes of no known rank: 1' in words, words
+    assert 'A process of no known rank (pid 777) was last in' in words and 'rank -1' not in words.lower(), words
+    tables = json.loads(report(part, '--format', 'json')[1])['tables']
+    assert [row['rank'] for row in tables['ranks']] == [0, 1, 3, None]
+    assert -1 not in [row.get('rank') for rows in tables.values() for row in rows]
+    info = subprocess.run([LOCKSTEP, 'info', part], capture_output=True, text=True, check=True).stdout
+    assert '3 of 4' in info and '1 process of no known rank' in info, info
+
+
 def damage_is_strict(run):
     path = sorted(pathlib.Path(run).glob('*.lks'))[0]
     data = bytearray(path.read_bytes())
@@ -130,7 +167,8 @@ def damage_is_strict(run):
 TESTS = [tables_are_chosen, all_tables_without_choice, csv_and_json_agree, filters_choose_ranks_and_steps,
          unknown_names_are_usage_errors, gates_decide_the_status, what_cannot_be_read_is_three,
          one_of_two_absent_is_said_first, ranks_with_fewer_steps_are_named,
-         output_goes_to_a_file, a_missing_rank_is_missed, damage_is_strict]
+         output_goes_to_a_file, a_missing_rank_is_missed,
+         a_process_of_no_known_rank_is_no_rank, damage_is_strict]
 
 print(f'1..{len(TESTS)}')
 with tempfile.TemporaryDirectory() as folder:

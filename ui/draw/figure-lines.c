@@ -227,7 +227,9 @@ draw_ready(const Figure *figure, guint s)
                      is_last ? 8 : 6, is_last ? theme->text : theme->text_soft);
     }
     uint32_t rank = FIGURE_AT(data->ready, LsFigureReady, section->last_ready)->rank;
-    g_autofree char *label = g_strdup_printf("rank %d last", ranks[rank].rank);
+    g_autofree char *label = ranks[rank].rank >= 0
+                                 ? g_strdup_printf("rank %d last", ranks[rank].rank)
+                                 : g_strdup("unknown rank last");
     bool fits = last + 75 < figure->x1;
     ls_text_draw(figure->painter->text, figure->cr, LS_FONT_SMALL,
                  fits ? LS_ALIGN_LEFT : LS_ALIGN_RIGHT, fits ? last + 5 : first - 5, y, 80,

@@ -137,7 +137,7 @@ test_reasons(void)
     g_assert_true(has_finding(findings, "note", "Bus bandwidth of 1 buffer is null"));
     g_assert_true(has_finding(findings, "note", "No compute recorded"));
     g_assert_true(has_finding(findings, "note", "No steps were marked"));
-    g_assert_true(has_finding(findings, "note", "Rank 1 could not be brought onto"));
+    g_assert_true(has_finding(findings, "note", "The clock of rank 1 could not be brought onto"));
     g_assert_true(is_null(overlap, 0, "exposed_ns"));
     g_assert_true(is_null(overlap, 0, "overlap_ratio"));
 }
