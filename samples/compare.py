@@ -40,4 +40,5 @@ def main():
         print(f'  {name:<21}{describe(read(lockstep, run))}')
 
 
-main()
+if __name__ == '__main__':
+    main()

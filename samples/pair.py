@@ -52,4 +52,5 @@ def main():
         print(f'{picture}: step {step}, {steps[step][1] / 1e6:.0f} ms')
 
 
-main()
+if __name__ == '__main__':
+    main()

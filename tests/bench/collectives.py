@@ -80,4 +80,5 @@ def main():
         print('\nHorovod beside it: name its bench in LOCKSTEP_HOROVOD_BENCH')
 
 
-main()
+if __name__ == '__main__':
+    main()

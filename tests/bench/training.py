@@ -77,4 +77,5 @@ def main():
         measure_gpu_train(record, gpu_train, double, where)
 
 
-main()
+if __name__ == '__main__':
+    main()

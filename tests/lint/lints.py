@@ -49,6 +49,7 @@ TREES = [
     ('names.py', 'src/base/a.c', 'int a;\n', 'the first line must say'),
     ('names.py', 'src/base/a.h', '/* SPDX-License-Identifier: Apache-2.0 */\n', 'the first comment'),
     ('names.py', 'src/base/a.c', LICENCE.format('base/a.c') + '/* TO' + 'DO: more */\n', 'finish it'),
+    ('names.py', 'tests/a.py', f'# {LICENCE[3:40]}\n\nmain()\n', 'without if __name__'),
     ('names.py', 'src/trace/b.c', LICENCE.format('trace/b.c'), 'src/trace: has no README.md'),
     ('names.py', 'src/base/README.md', 'no title\n', 'begins with a title'),
     ('names.py', 'src/base/README.md', '# base\n`base/a.c`, `base/b.c`\n', 'there is no base/b.c'),
@@ -103,4 +104,5 @@ def main():
     print(f'{len(TREES) + 3} faults planted, all found')
 
 
-main()
+if __name__ == '__main__':
+    main()

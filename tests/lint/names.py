@@ -52,6 +52,14 @@ def check_head(name, text):
         yield f'{name}:1: a page begins with a title'
 
 
+def check_main(name, text):
+    """A file that is imported, by a test or a tool, must not run."""
+    match = re.search(r'^(?:sys\.exit\()?main\(\)', text, re.MULTILINE)
+    if name.endswith('.py') and match:
+        line = text.count('\n', 0, match.start()) + 1
+        yield f"{name}:{line}: main() is called without if __name__ == '__main__'"
+
+
 def check_words(name, text):
     for number, line in enumerate(text.split('\n'), 1):
         match = FORBIDDEN.search(line)
@@ -87,6 +95,7 @@ def main():
         except UnicodeDecodeError:
             continue
         faults += check_head(name, text)
+        faults += check_main(name, text)
         if name.endswith('.md'):
             faults += check_paths(names, name, text)
         if not name.startswith('tests/fuzz/corpus'):

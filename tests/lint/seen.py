@@ -46,4 +46,5 @@ def main():
     print('failures, crashes, time-outs and wholly skipped suites are seen')
 
 
-main()
+if __name__ == '__main__':
+    main()

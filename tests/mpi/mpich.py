@@ -43,4 +43,5 @@ def main():
         return subprocess.run([TEST, "-p", CASES, mpirun, LIBRARY, victim, "none"], check=False, timeout=100).returncode
 
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())

@@ -47,4 +47,5 @@ def main():
     job.stop()
 
 
-main()
+if __name__ == '__main__':
+    main()
