@@ -21,7 +21,7 @@ ALLOWED = {
     'src/capture/words.c': {'error_file': 'standard error as it was', 'has_error_file': 'it was there',
                             'has_private_descriptors': 'of our own thread: no unshared files'},
     'src/capture/clock.c': {'ls_clock_double': 'the double of the clock, for tests'},
-    'reduce/queue.c': {'is_calling': 'the thread is inside a callback'},
+    'reduce/queue-done.c': {'is_calling': 'the thread is inside a callback'},
     'src/abi/nvtx-client.c': {'*': 'NVTX has one table of functions in each program; in samples and tests only'},
     'tracer/tracer.c': {'tracer': 'the one tracer of the process, under its lock'},
     'tracer/cupti.c': {'cupti': 'CUPTI is one per process', 'subscriber': 'its handle',
