@@ -208,12 +208,11 @@ join(LsComm *comm, const LsNcclId *id)
                          "ncclCommInitRank");
 }
 
-lockstep_status
-ls_comm_ready(LsComm *comm)
+/* All ranks together. */
+static lockstep_status
+make(LsComm *comm)
 {
     LsNcclId id;
-    if (comm->comm != NULL)
-        return LOCKSTEP_OK;
     if (comm->failed)
         return ls_fail(LOCKSTEP_ERR_DEVICE, "NCCL has failed before");
     lockstep_status status = ls_agree(comm->peers.transport, invite(comm, &id));
@@ -224,6 +223,18 @@ ls_comm_ready(LsComm *comm)
         return status; /* there is nobody to agree with */
     status = ls_agree(comm->peers.transport, comm->heard ? LOCKSTEP_OK : status);
     return status == LOCKSTEP_OK ? status : give_up(comm, status);
+}
+
+lockstep_status
+ls_comm_ready(LsComm *comm, LsPlane *plane)
+{
+    int64_t start = ls_instrument_now();
+    if (comm->comm != NULL)
+        return LOCKSTEP_OK;
+    comm->device->cuda.cuCtxSetCurrent(comm->device->context);
+    lockstep_status status = make(comm);
+    ls_plane_stage(plane, "INIT_NCCL", start, 0);
+    return status;
 }
 
 void

@@ -39,8 +39,8 @@ typedef struct LsComm {
 /* On failure there is nothing to close. */
 lockstep_status ls_comm_open(LsComm *comm, LsDevice *device, const LsCommPeers *peers);
 void ls_comm_close(LsComm *comm);
-/* Collective at first, then nothing. */
-lockstep_status ls_comm_ready(LsComm *comm);
+/* Collective at first, a stage of the plane's; then nothing. */
+lockstep_status ls_comm_ready(LsComm *comm, LsPlane *plane);
 /* After a call of NCCL: waits until it is enqueued. */
 lockstep_status ls_comm_check(LsComm *comm, LsNcclResult result, const char *call);
 /* For ls_device_await(): a failure of NCCL, of another rank, or a death. */

@@ -136,14 +136,7 @@ hybrid_open(const LsPlaneConfig *config, LsPlane **ret_plane)
 static lockstep_status
 hosts_ready(LsPlane *base)
 {
-    HostsPlane *plane = (HostsPlane *)base;
-    int64_t start = ls_instrument_now();
-    if (plane->comm.comm != NULL)
-        return LOCKSTEP_OK;
-    base->device->cuda.cuCtxSetCurrent(base->device->context);
-    lockstep_status status = ls_comm_ready(&plane->comm);
-    ls_plane_stage(base, "INIT_NCCL", start, 0);
-    return status;
+    return ls_comm_ready(&((HostsPlane *)base)->comm, base);
 }
 
 static lockstep_status

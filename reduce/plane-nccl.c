@@ -77,14 +77,7 @@ nccl_close(LsPlane *base)
 static lockstep_status
 nccl_ready(LsPlane *base)
 {
-    NcclPlane *plane = (NcclPlane *)base;
-    int64_t start = ls_instrument_now();
-    if (plane->comm.comm != NULL)
-        return LOCKSTEP_OK;
-    base->device->cuda.cuCtxSetCurrent(base->device->context);
-    lockstep_status status = ls_comm_ready(&plane->comm);
-    ls_plane_stage(base, "INIT_NCCL", start, 0);
-    return status;
+    return ls_comm_ready(&((NcclPlane *)base)->comm, base);
 }
 
 static lockstep_status
