@@ -2,7 +2,6 @@
  * tests/double/device.c: see device.h. */
 #include "device.h"
 
-#include <math.h>
 
 static LsCuda cuda;
 
@@ -60,34 +59,6 @@ device_tensor(const char *name, const void *input, void *output, int64_t count,
     lockstep_tensor tensor = support_tensor(name, input, output, count, dtype);
     tensor.memory = LOCKSTEP_DEVICE;
     return tensor;
-}
-
-double
-device_input(lockstep_dtype dtype, lockstep_op op, int64_t i, int rank)
-{
-    if (op == LOCKSTEP_PRODUCT)
-        return 1 + (double)((i + rank) % 5 == 0);
-    if (dtype == LOCKSTEP_UINT8)
-        return (double)((i * 37 + rank * 101) % 256);
-    if (dtype == LOCKSTEP_INT8)
-        return (double)((i * 37 + rank * 101) % 256) - 128;
-    return (double)((i * 7 + rank * 5) % 23) - 11;
-}
-
-double
-device_expect(lockstep_dtype dtype, lockstep_op op, int64_t i, int ranks)
-{
-    double sum = 0, product = 1, least = INFINITY, most = -INFINITY;
-    for (int rank = 0; rank < ranks; rank++) {
-        double value = device_input(dtype, op, i, rank);
-        sum += value;
-        product *= value;
-        least = fmin(least, value);
-        most = fmax(most, value);
-    }
-    double average = dtype >= LOCKSTEP_INT8 ? trunc(sum / ranks) : sum / ranks;
-    const double results[] = {sum, average, least, most, product};
-    return support_round(dtype, results[op]);
 }
 
 double

@@ -25,8 +25,5 @@ void device_get(void *to, const void *memory, size_t bytes);
 lockstep_tensor device_tensor(const char *name, const void *input, void *output, int64_t count,
                               lockstep_dtype dtype);
 
-/* Values that are whole and small, other on each rank; what a reduction of them gives. */
-double device_input(lockstep_dtype dtype, lockstep_op op, int64_t i, int rank);
-double device_expect(lockstep_dtype dtype, lockstep_op op, int64_t i, int ranks);
-/* How far from it the result may be: 0 but for averages that are no power of two. */
+/* How far from support_expect() the result may be: 0 but for averages that are no power of two. */
 double device_slack(lockstep_dtype dtype, lockstep_op op, int ranks);

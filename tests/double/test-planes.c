@@ -37,7 +37,8 @@ fill(Job *job, int kind, int64_t count, bool in_place, bool on_device)
     job->bytes = (size_t)count * support_bytes(job->dtype);
     job->host = g_malloc(job->bytes + 1);
     for (int64_t i = 0; i < count; i++)
-        support_put(job->host, job->dtype, i, device_input(job->dtype, job->op, i, support_rank()));
+        support_put(job->host, job->dtype, i,
+                    support_input(job->dtype, job->op, i, support_rank()));
     job->in = on_device ? device_new(job->bytes) : g_memdup2(job->host, job->bytes + 1);
     job->out = in_place ? job->in : on_device ? device_new(job->bytes) : g_malloc0(job->bytes + 1);
     if (on_device)
@@ -66,7 +67,7 @@ finish(Job *job, lockstep_context *context, const char *what)
         memcpy(job->host, job->out, job->bytes);
     for (int64_t i = 0; i < job->count; i += i + stride < job->count ? stride : 1) {
         double got = support_get(job->host, job->dtype, i);
-        double expected = device_expect(job->dtype, job->op, i, support_ranks());
+        double expected = support_expect(job->dtype, job->op, i, support_ranks());
         if (!(fabs(got - expected) <= slack))
             g_error("rank %d of %d, %s, dtype %d, op %d, element %d of %d: %.17g, expected %.17g",
                     support_rank(), support_ranks(), what, job->dtype, job->op, (int)i,
@@ -308,7 +309,7 @@ check_reduce_scatter(lockstep_context *context, int64_t rows, int64_t columns, l
     for (int rank = 0; rank < support_rank(); rank++)
         before += lockstep_share(context, rows, rank) * columns;
     for (int64_t i = 0; i < count; i++)
-        support_put(host, dtype, i, device_input(dtype, op, i, support_rank()));
+        support_put(host, dtype, i, support_input(dtype, op, i, support_rank()));
     void *in = here ? device_new((size_t)count * width) : g_memdup2(host, (gsize)count * width + 1);
     void *out = here ? device_new((size_t)own * width) : g_malloc0((gsize)own * width + 1);
     lockstep_handle handle;
@@ -326,7 +327,7 @@ check_reduce_scatter(lockstep_context *context, int64_t rows, int64_t columns, l
         memcpy(host, out, (size_t)own * width);
     for (int64_t i = 0; i < own; i++)
         g_assert_cmpfloat(fabs(support_get(host, dtype, i) -
-                               device_expect(dtype, op, before + i, support_ranks())),
+                               support_expect(dtype, op, before + i, support_ranks())),
                           <=, device_slack(dtype, op, support_ranks()));
     (here ? device_free : g_free)(in);
     (here ? device_free : g_free)(out);

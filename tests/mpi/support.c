@@ -211,3 +211,31 @@ support_get(const void *data, lockstep_dtype dtype, int64_t i)
     }
     return NAN;
 }
+
+double
+support_input(lockstep_dtype dtype, lockstep_op op, int64_t i, int rank)
+{
+    if (op == LOCKSTEP_PRODUCT)
+        return 1 + (double)((i + rank) % 5 == 0);
+    if (dtype == LOCKSTEP_UINT8)
+        return (double)((i * 37 + rank * 101) % 256);
+    if (dtype == LOCKSTEP_INT8)
+        return (double)((i * 37 + rank * 101) % 256) - 128;
+    return (double)((i * 7 + rank * 5) % 23) - 11;
+}
+
+double
+support_expect(lockstep_dtype dtype, lockstep_op op, int64_t i, int ranks)
+{
+    double sum = 0, product = 1, least = INFINITY, most = -INFINITY;
+    for (int rank = 0; rank < ranks; rank++) {
+        double value = support_input(dtype, op, i, rank);
+        sum += value;
+        product *= value;
+        least = fmin(least, value);
+        most = fmax(most, value);
+    }
+    double average = dtype >= LOCKSTEP_INT8 ? trunc(sum / ranks) : sum / ranks;
+    const double results[] = {sum, average, least, most, product};
+    return support_round(dtype, results[op]);
+}

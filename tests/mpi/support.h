@@ -30,6 +30,9 @@ void support_put(void *data, lockstep_dtype dtype, int64_t i, double value);
 double support_get(const void *data, lockstep_dtype dtype, int64_t i);
 /* What becomes of a value that is stored in the dtype. */
 double support_round(lockstep_dtype dtype, double value);
+/* Element i of a rank's input, whole and small, products of 1 and 2; and of what comes of all. */
+double support_input(lockstep_dtype dtype, lockstep_op op, int64_t i, int rank);
+double support_expect(lockstep_dtype dtype, lockstep_op op, int64_t i, int ranks);
 size_t support_bytes(lockstep_dtype dtype);
 
 /* Fails with what was expected. */

@@ -9,42 +9,12 @@
 
 static const char *const op_texts[] = {"sum", "average", "min", "max", "product"};
 
-/* Input of one rank: whole, small, of both signs where the type has them; 1 or 2 for products,
- * whose results all types but 8-bit integers then hold (those wrap). */
-static double
-input(lockstep_dtype dtype, lockstep_op op, int64_t i, int rank)
-{
-    if (op == LOCKSTEP_PRODUCT)
-        return 1 + (double)((i + rank) % 2);
-    if (dtype == LOCKSTEP_UINT8)
-        return (double)((i * 37 + rank * 101) % 256);
-    if (dtype == LOCKSTEP_INT8)
-        return (double)((i * 37 + rank * 101) % 256) - 128;
-    return (double)((i * 7 + rank * 5) % 23) - 11;
-}
-
-static double
-expect(lockstep_dtype dtype, lockstep_op op, int64_t i)
-{
-    int ranks = support_ranks();
-    double sum = 0, product = 1, least = INFINITY, most = -INFINITY;
-    for (int rank = 0; rank < ranks; rank++) {
-        double value = input(dtype, op, i, rank);
-        sum += value;
-        product *= value;
-        least = fmin(least, value);
-        most = fmax(most, value);
-    }
-    double average = dtype >= LOCKSTEP_INT8 ? trunc(sum / ranks) : sum / ranks;
-    const double results[] = {sum, average, least, most, product};
-    return support_round(dtype, results[op]);
-}
-
 static void
 check(const void *data, lockstep_dtype dtype, lockstep_op op, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        double got = support_get(data, dtype, i), expected = expect(dtype, op, i);
+        double got = support_get(data, dtype, i),
+               expected = support_expect(dtype, op, i, support_ranks());
         if (got != expected)
             g_error("rank %d, dtype %d, %s, element %d: %.17g, expected %.17g", support_rank(),
                     dtype, op_texts[op], (int)i, got, expected);
@@ -58,7 +28,7 @@ check_case(lockstep_context *context, lockstep_dtype dtype, lockstep_op op, int6
     size_t bytes = (size_t)(count + 1) * support_bytes(dtype);
     void *in = g_malloc(bytes), *out = in_place ? in : g_malloc0(bytes);
     for (int64_t i = 0; i < count; i++)
-        support_put(in, dtype, i, input(dtype, op, i, support_rank()));
+        support_put(in, dtype, i, support_input(dtype, op, i, support_rank()));
     lockstep_tensor tensor = support_tensor("t", in, out, count, dtype);
     assert_status(support_reduce(context, &tensor, op), LOCKSTEP_OK);
     check(out, dtype, op, count);
@@ -204,7 +174,7 @@ submit(gpointer user)
             g_autofree char *name = g_strdup_printf("thread-%d/%d", self->index, t);
             data[t] = g_malloc((gsize)count * support_bytes(dtype));
             for (int64_t i = 0; i < count; i++)
-                support_put(data[t], dtype, i, input(dtype, op, i, support_rank()));
+                support_put(data[t], dtype, i, support_input(dtype, op, i, support_rank()));
             lockstep_tensor tensor = support_tensor(name, data[t], data[t], count, dtype);
             assert_status(lockstep_allreduce(self->context, &tensor, op, &handles[t]), LOCKSTEP_OK);
         }

@@ -17,36 +17,6 @@ static const char *const planes[] = {"mpi", "ring", "halving", "hierarchical", "
 static const char *const op_texts[] = {"sum", "average", "min", "max", "product"};
 static bool whole;
 
-/* As in test-exact.c: whole and small; products of 1 and 2. */
-static double
-input(lockstep_dtype dtype, lockstep_op op, int64_t i, int rank)
-{
-    if (op == LOCKSTEP_PRODUCT)
-        return 1 + (double)((i + rank) % 5 == 0);
-    if (dtype == LOCKSTEP_UINT8)
-        return (double)((i * 37 + rank * 101) % 256);
-    if (dtype == LOCKSTEP_INT8)
-        return (double)((i * 37 + rank * 101) % 256) - 128;
-    return (double)((i * 7 + rank * 5) % 23) - 11;
-}
-
-static double
-expect(lockstep_dtype dtype, lockstep_op op, int64_t i)
-{
-    int ranks = support_ranks();
-    double sum = 0, product = 1, least = INFINITY, most = -INFINITY;
-    for (int rank = 0; rank < ranks; rank++) {
-        double value = input(dtype, op, i, rank);
-        sum += value;
-        product *= value;
-        least = fmin(least, value);
-        most = fmax(most, value);
-    }
-    double average = dtype >= LOCKSTEP_INT8 ? trunc(sum / ranks) : sum / ranks;
-    const double results[] = {sum, average, least, most, product};
-    return support_round(dtype, results[op]);
-}
-
 /* One tensor of a kind (dtype, op), from filling to checking. */
 typedef struct Job {
     lockstep_dtype dtype;
@@ -65,7 +35,7 @@ begin(Job *job, lockstep_context *context, int kind, int64_t count, bool in_plac
     job->in = g_malloc(bytes);
     job->out = in_place ? job->in : g_malloc0(bytes);
     for (int64_t i = 0; i < count; i++)
-        support_put(job->in, job->dtype, i, input(job->dtype, job->op, i, support_rank()));
+        support_put(job->in, job->dtype, i, support_input(job->dtype, job->op, i, support_rank()));
     g_snprintf(name, sizeof name, "t%d", kind);
     lockstep_tensor tensor = support_tensor(name, job->in, job->out, count, job->dtype);
     assert_status(lockstep_allreduce(context, &tensor, job->op, &job->handle), LOCKSTEP_OK);
@@ -79,7 +49,7 @@ finish(Job *job, lockstep_context *context, const char *plane)
     assert_status(lockstep_wait(context, job->handle, -1), LOCKSTEP_OK);
     for (int64_t i = 0; i < job->count; i += i + stride < job->count ? stride : 1) {
         double got = support_get(job->out, job->dtype, i);
-        double expected = expect(job->dtype, job->op, i);
+        double expected = support_expect(job->dtype, job->op, i, support_ranks());
         if (got != expected)
             g_error(
                 "rank %d of %d, plane %s, dtype %d, %s, element %d of %d: %.17g, expected %.17g",
