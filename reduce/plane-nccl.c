@@ -11,7 +11,6 @@
 
 #include "reduce/device-run.h"
 #include "reduce/failure.h"
-#include "reduce/instrument.h"
 #include "reduce/world.h"
 
 #include <stdlib.h>
