@@ -14,8 +14,9 @@ import socket
 import stat
 import subprocess
 import sys
-import tempfile
 import time
+
+from cases import run
 
 RECORD, LOCKSTEP, CAPTURE = (os.path.abspath(path) for path in sys.argv[1:4])
 LAUNCHERS = re.compile(r"^(LOCKSTEP_|OMPI_|PMIX_|PMI_|SLURM_|HOROVOD_|DMLC_|TORCHELASTIC_)")
@@ -259,20 +260,7 @@ ANCHOR = time.monotonic_ns() // 1_000_000_000 * 1_000_000_000
 
 def main():
     ctypes.CDLL(CAPTURE)  # must be there
-    failed = 0
-    print(f"1..{len(CASES)}")
-    for number, case in enumerate(CASES, 1):
-        with tempfile.TemporaryDirectory() as where:
-            os.chdir(where)
-            try:
-                case()
-                print(f"ok {number} /inject/sync/{case.__name__}", flush=True)
-            except Exception as error:  # any of them is the case's failure
-                failed += 1
-                print(f"not ok {number} /inject/sync/{case.__name__}")
-                print("# " + repr(error).replace("\n", "\n# "), flush=True)
-            os.chdir("/")
-    return 1 if failed else 0
+    return run("sync", CASES)
 
 
 if __name__ == '__main__':
