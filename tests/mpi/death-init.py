@@ -2,15 +2,18 @@
 """death-init.py MPIRUN VICTIM: a rank that dies inside lockstep_init leaves nobody blocked.
 
 TAP. The doomed rank dies at its n-th collective call. Once the ranks have told each other who they are, the
-survivors learn of it from the watcher, in a good second (TOLD_S where the machine is busy); before that from init_limit_s, by which a rank that never
-comes is told too. Nobody is told anything else, and nothing hangs.
+survivors learn of it from the watcher, in a good second (TOLD_S where the machine is busy); before that from
+init_limit_s, by which a rank that never comes is told too. Nobody is told anything else, and nothing hangs.
+
+How many calls an init makes varies: clocks are compared until the bound is good, so on a busy machine
+more often. A rank that made fewer than asked for has lived; it is then asked to die at its last one.
 """
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-RANKS, LIMIT_S, TOLD_S = 4, 8, 4
+RANKS, LIMIT_S, TOLD_S, TRIES = 4, 8, 4, 5
 PEER_LOST, STALLED = -9, -10
 
 
@@ -34,6 +37,22 @@ def count_calls(mpirun, victim):
         calls, _ = read(pathlib.Path(name), 'calls', 1)
         assert read(pathlib.Path(name), 'status', 1)[0] == 0
         return calls
+
+
+def kill(mpirun, victim, doomed, call, met):
+    """What is wrong with how the others were told of the death of a rank at a call, or at its last before that."""
+    for _ in range(TRIES):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            try:
+                run(mpirun, victim, folder, doomed, call)
+            except subprocess.TimeoutExpired:
+                return ['mpirun did not end within 60 s']
+            calls, _ = read(folder, 'calls', doomed)
+            if calls is None:
+                return list(get_faults(folder, doomed, met))
+            call = min(call, calls)
+    return [f'the victim made fewer calls than the time before, {TRIES} times']
 
 
 def get_faults(folder, doomed, met):
@@ -69,12 +88,7 @@ def main():
     failed = 0
     print(f'1..{len(cases)}\n# {last} calls')
     for number, (name, doomed, call) in enumerate(cases, 1):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                run(mpirun, victim, pathlib.Path(folder), doomed, call)
-                faults = list(get_faults(pathlib.Path(folder), doomed, call >= first))
-            except subprocess.TimeoutExpired:
-                faults = ['mpirun did not end within 60 s']
+        faults = kill(mpirun, victim, doomed, call, call >= first)
         failed += bool(faults)
         for fault in faults:
             print(f'# {fault}')
