@@ -22,19 +22,29 @@ count_missing(const Native *native)
     return n == 0 ? 0 : (uint64_t)last - first + 1 - n;
 }
 
-/* A buffer that was packed and not yet executed, a cycle of which only stages are there: the
- * recording ended inside. */
+/* Where a buffer stands that was prepared or packed and not yet executed: the recording ended
+ * inside. */
+static int64_t
+place_call(const Native *native, const LsCall *call, guint row)
+{
+    if (call->pack_end_ns != LS_TIME_NONE)
+        return call->pack_end_ns;
+    if (call->unpack_start_ns != LS_TIME_NONE)
+        return call->unpack_start_ns;
+    return g_array_index(native->call_heard_ns, int64_t, row);
+}
+
+/* Calls of NCCL, behind those of reduce, have their times. */
 static void
 settle_rows(Native *native)
 {
     LsProcess *process = native->process;
-    for (size_t i = 0; i < process->calls->len; i++) {
+    for (guint i = 0; i < native->call_heard_ns->len; i++) {
         LsCall *call = &g_array_index(process->calls, LsCall, i);
         if (call->start_ns != LS_TIME_NONE)
             continue;
         call->open = true;
-        call->start_ns = call->end_ns =
-            call->pack_end_ns != LS_TIME_NONE ? call->pack_end_ns : call->unpack_start_ns;
+        call->start_ns = call->end_ns = place_call(native, call, i);
     }
     for (size_t i = 0; i < process->uses->len; i++) {
         LsUse *use = &g_array_index(process->uses, LsUse, i);

@@ -200,11 +200,12 @@ ls_native_add_stage(Native *native, const LsRecord *record)
                          row);
 }
 
-/* Row of the call that executes this buffer. */
+/* Row of the call that executes the record's buffer. */
 static uint32_t
-get_call(Native *native, int64_t buffer, uint32_t communicator)
+get_call(Native *native, const LsRecord *record, uint32_t communicator)
 {
     GArray *calls = native->process->calls;
+    int64_t buffer = record->args[0], *heard_ns;
     bool is_new;
     uint32_t row =
         ls_row_index_add(native->call_index, (uint64_t)buffer, communicator, calls->len, &is_new);
@@ -224,7 +225,10 @@ get_call(Native *native, int64_t buffer, uint32_t communicator)
                        .unpack_end_ns = LS_TIME_NONE,
                        .buffer = LS_NONE};
         ls_rows_add(calls, &call);
+        g_array_append_val(native->call_heard_ns, record->end_ns);
     }
+    heard_ns = &g_array_index(native->call_heard_ns, int64_t, row);
+    *heard_ns = MAX(*heard_ns, record->end_ns);
     return row;
 }
 
@@ -240,7 +244,7 @@ void
 ls_native_add_operation(Native *native, const LsRecord *record)
 {
     uint32_t communicator = communicator_of(record->args[1]);
-    uint32_t row = get_call(native, record->args[0], communicator);
+    uint32_t row = get_call(native, record, communicator);
     LsCall *call = &g_array_index(native->process->calls, LsCall, row);
     uint32_t name = ls_native_name(native, record->name);
     if (is_preparation(ls_strings_get(native->process->strings, name))) {
@@ -275,7 +279,7 @@ void
 ls_native_add_packing(Native *native, const LsRecord *record)
 {
     uint32_t communicator = communicator_of(record->args[1]);
-    uint32_t row = get_call(native, record->args[0], communicator);
+    uint32_t row = get_call(native, record, communicator);
     LsCall *call = &g_array_index(native->process->calls, LsCall, row);
     if (record->kind == LS_RECORD_PACK)
         widen(&call->pack_start_ns, &call->pack_end_ns, record);
@@ -288,9 +292,6 @@ ls_native_add_packing(Native *native, const LsRecord *record)
 void
 ls_native_add_wire(Native *native, const LsRecord *record)
 {
-    uint32_t row = get_call(native, record->args[0], communicator_of(record->args[1]));
-    LsCall *call = &g_array_index(native->process->calls, LsCall, row);
-    if (call->start_ns == LS_TIME_NONE)
-        call->start_ns = call->end_ns = record->start_ns;
-    call->wire_bytes = MAX(record->args[2], 0);
+    uint32_t row = get_call(native, record, communicator_of(record->args[1]));
+    g_array_index(native->process->calls, LsCall, row).wire_bytes = MAX(record->args[2], 0);
 }

@@ -62,10 +62,11 @@ typedef struct Native {
     uint32_t open_of_kind[LS_RECORD_KINDS];
 
     LsRowIndex *use_index, *call_index, *cycle_index;
-    GArray *use_joins;                              /* UseJoin, by use */
-    GHashTable *counters;                           /* file's id -> GArray of LsSample */
-    GHashTable *half_ranges;                        /* id of an NVTX range -> HalfRange */
-    GHashTable *mpi_communicators;                  /* number -> MpiCommunicator */
+    GArray *use_joins;             /* UseJoin, by use */
+    GArray *call_heard_ns;         /* int64_t, by call: the latest that tells of it */
+    GHashTable *counters;          /* file's id -> GArray of LsSample */
+    GHashTable *half_ranges;       /* id of an NVTX range -> HalfRange */
+    GHashTable *mpi_communicators; /* number -> MpiCommunicator */
     LsTrackBuilder *steps, *communication, *cycles; /* the latest used, by communicator */
     int64_t communication_id, cycles_id;
     uint64_t lost_records; /* by LOST records */

@@ -118,6 +118,7 @@ ls_native_new(const char *source, uint32_t pid, uint32_t rank, uint32_t incarnat
     native->call_index = ls_row_index_new();
     native->cycle_index = ls_row_index_new();
     native->use_joins = g_array_new(FALSE, TRUE, sizeof(UseJoin));
+    native->call_heard_ns = g_array_new(FALSE, FALSE, sizeof(int64_t));
     native->counters = g_hash_table_new_full(NULL, NULL, NULL, free_samples);
     ls_native_init_ranges(native);
     ls_native_init_nccl(native);
@@ -133,6 +134,7 @@ ls_native_free(Native *native)
     g_hash_table_unref(native->infos);
     g_array_unref(native->replaced);
     g_array_unref(native->use_joins);
+    g_array_unref(native->call_heard_ns);
     g_hash_table_unref(native->placeholders);
     g_hash_table_unref(native->open);
     g_hash_table_unref(native->threads);

@@ -360,6 +360,38 @@ test_what_never_ended_is_kept_open(Fixture *fixture, gconstpointer data)
     g_assert_cmpint(open->end_ns, ==, 700);
 }
 
+/* A rank that died between a buffer's preparation and its execution; what a record of the wire
+ * alone tells. */
+static void
+test_a_call_has_times_whatever_told_of_it(Fixture *fixture, gconstpointer data)
+{
+    LsSynthFile *file = begin(fixture, "a.lks", 0);
+    LsRecord wait = {.kind = LS_RECORD_OPERATION,
+                     .flags = LS_RECORD_OPEN,
+                     .name = ls_synth_file_name(file, "WAIT_FOR_DATA"),
+                     .start_ns = 150,
+                     .end_ns = 150,
+                     .args = {10}};
+    ADD(file, 2, OPERATION, "INIT_NCCL", 100, 140, 9);
+    ADD(file, 2, WIRE, "", 145, 145, 8, 0, 12);
+    ls_synth_file_add(file, 2, &wait);
+    ADD(file, 5, PHASE, "forward", 120, 700, 0);
+    ADD(file, 2, WIRE, "", 300, 300, 11, 0, 12);
+    ADD(file, 2, OPERATION, "MPI_ALLREDUCE", 200, 290, 11);
+    g_assert_true(ls_synth_file_close(file));
+    const LsProcess *process = load(fixture, "a.lks", 1);
+    g_assert_cmpuint(process->calls->len, ==, 4);
+    const int64_t starts[] = {140, 145, 200, 700}, ends[] = {140, 145, 290, 700};
+    const int64_t buffers[] = {9, 8, 11, 10};
+    for (guint i = 0; i < 4; i++) {
+        const LsCall *call = &g_array_index(process->calls, LsCall, i);
+        g_assert_cmpint(call->sequence, ==, buffers[i]);
+        g_assert_cmpint(call->start_ns, ==, starts[i]);
+        g_assert_cmpint(call->end_ns, ==, ends[i]);
+        g_assert_cmpint(call->open, ==, buffers[i] != 11);
+    }
+}
+
 static void
 test_findings_of_the_recorder_come_through(Fixture *fixture, gconstpointer data)
 {
@@ -720,6 +752,7 @@ main(int argc, char **argv)
     TEST("graph-cache-and-wire-are-read", test_graph_cache_and_wire_are_read);
     TEST("marks-and-counters", test_marks_and_counters);
     TEST("what-never-ended-is-kept-open", test_what_never_ended_is_kept_open);
+    TEST("a-call-has-times-whatever-told-of-it", test_a_call_has_times_whatever_told_of_it);
     TEST("findings-of-the-recorder-come-through", test_findings_of_the_recorder_come_through);
     TEST("damage-costs-one-chunk", test_damage_costs_one_chunk);
     TEST("any-cut-keeps-what-is-whole", test_any_cut_keeps_what_is_whole);
