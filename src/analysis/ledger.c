@@ -61,31 +61,33 @@ measure(const LsActivity *activity, LsActivityKind kind, const LsStep *step)
 /* Which steps the ledger is made of. */
 typedef struct Choice {
     const LsScope *scope;
-    GHashTable
-        *unjudged; /* numbers of steady steps with an incomplete buffer; NULL: all are taken */
+    const bool *unjudged; /* by column: steady, but a buffer is incomplete; NULL: all are taken */
 } Choice;
 
 static bool
 is_chosen(const Choice *choice, const LsStep *step)
 {
     return ls_scope_is_steady(choice->scope, step) &&
-           (choice->unjudged == NULL || !g_hash_table_contains(choice->unjudged, &step->number));
+           (choice->unjudged == NULL || !choice->unjudged[step->column]);
 }
 
-static GHashTable *
-find_unjudged(const LsAnalysisInput *input, const LsScope *scope)
+static bool *
+find_unjudged(const LsAnalysisInput *input, const LsScope *scope, size_t *ret_n)
 {
     size_t n_steps, n_buffers;
     const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
-    GHashTable *unjudged = g_hash_table_new(g_int64_hash, g_int64_equal);
+    bool *unjudged = g_new0(bool, ls_trace_count_steps(input->trace));
 
+    *ret_n = 0;
     ls_trace_get_buffers(input->trace, &n_buffers);
     for (uint32_t b = 0; b < n_buffers; b++) {
         LsCollective collective = ls_collective_measure(input, scope, b);
 
-        if (collective.ranks > 0 && collective.verdict == LS_VERDICT_INCOMPLETE &&
-            collective.step != LS_NONE && ls_scope_is_steady(scope, &steps[collective.step]))
-            g_hash_table_add(unjudged, (void *)(uintptr_t)&steps[collective.step].number);
+        if (collective.ranks == 0 || collective.verdict != LS_VERDICT_INCOMPLETE ||
+            collective.step == LS_NONE || !ls_scope_is_steady(scope, &steps[collective.step]))
+            continue;
+        *ret_n += !unjudged[steps[collective.step].column];
+        unjudged[steps[collective.step].column] = true;
     }
     return unjudged;
 }
@@ -167,57 +169,45 @@ divide(LsLedger *ledger)
     ledger->mean_ns[LS_LEDGER_REST] = rest_ns;
 }
 
-/* A number counts within a run. */
-static int
-compare_number(const void *a, const void *b, void *user)
-{
-    const LsStep *x = *(const LsStep *const *)a, *y = *(const LsStep *const *)b;
-    const LsRank *ranks = user;
-    uint32_t run_x = ranks[x->rank].run, run_y = ranks[y->rank].run;
-
-    if (run_x != run_y)
-        return run_x < run_y ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
-}
+/* Times of one step over the ranks. */
+typedef struct Spread {
+    int64_t sum_ns, max_ns, n;
+} Spread;
 
 /* max - mean of the step time over ranks: the mean of it over steps, and the largest. */
 static void
-set_imbalance(LsLedger *ledger, const Choice *choice, const LsStep *steps, size_t n_steps,
-              const LsRank *ranks)
+set_imbalance(LsLedger *ledger, const LsTrace *trace, const Choice *choice)
 {
-    g_autoptr(GPtrArray) rows = g_ptr_array_new();
-    int64_t total_ns = 0, numbers = 0;
-    size_t first = 0;
+    size_t n_steps, n = ls_trace_count_steps(trace);
+    const LsStep *steps = ls_trace_get_steps(trace, &n_steps);
+    g_autofree Spread *spreads = g_new0(Spread, n);
+    int64_t total_ns = 0, chosen = 0;
 
-    for (size_t i = 0; i < n_steps; i++)
-        if (is_chosen(choice, &steps[i]))
-            g_ptr_array_add(rows, (void *)(uintptr_t)&steps[i]);
-    g_ptr_array_sort_with_data(rows, compare_number, (void *)(uintptr_t)ranks);
-    while (first < rows->len) {
-        const LsStep *step = rows->pdata[first];
-        int64_t sum_ns = 0, max_ns = 0, n = 0;
+    for (size_t i = 0; i < n_steps; i++) {
+        Spread *spread = &spreads[steps[i].column];
+        int64_t step_ns = steps[i].end_ns - steps[i].start_ns;
 
-        for (; first + (size_t)n < rows->len; n++) {
-            const LsStep *row = rows->pdata[first + (size_t)n];
-
-            if (row->number != step->number || ranks[row->rank].run != ranks[step->rank].run)
-                break;
-            sum_ns += row->end_ns - row->start_ns;
-            max_ns = MAX(max_ns, row->end_ns - row->start_ns);
-        }
-        total_ns += max_ns - ls_stats_mean(sum_ns, n);
-        ledger->imbalance_max_ns = MAX(ledger->imbalance_max_ns, max_ns - ls_stats_mean(sum_ns, n));
-        numbers++;
-        first += (size_t)n;
+        if (!is_chosen(choice, &steps[i]))
+            continue;
+        spread->sum_ns += step_ns;
+        spread->max_ns = MAX(spread->max_ns, step_ns);
+        spread->n++;
     }
-    ledger->imbalance_ns = ls_stats_mean(total_ns, numbers);
+    for (size_t i = 0; i < n; i++) {
+        int64_t over_ns = spreads[i].max_ns - ls_stats_mean(spreads[i].sum_ns, spreads[i].n);
+
+        total_ns += over_ns;
+        chosen += spreads[i].n > 0;
+        ledger->imbalance_max_ns = MAX(ledger->imbalance_max_ns, over_ns);
+    }
+    ledger->imbalance_ns = ls_stats_mean(total_ns, chosen);
 }
 
 /* Steps rank by rank. */
 static void
 add_ranks(LsLedger *ledger, const LsAnalysisInput *input, const Choice *choice)
 {
-    size_t n_steps, n_ranks, first = 0;
+    size_t n_steps, first = 0;
     const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
 
     while (first < n_steps) {
@@ -234,14 +224,14 @@ add_ranks(LsLedger *ledger, const LsAnalysisInput *input, const Choice *choice)
         first = next;
     }
     divide(ledger);
-    set_imbalance(ledger, choice, steps, n_steps, ls_trace_get_ranks(input->trace, &n_ranks));
+    set_imbalance(ledger, input->trace, choice);
 }
 
 LsLedger
 ls_ledger_make(const LsAnalysisInput *input, const LsScope *scope)
 {
-    g_autoptr(GHashTable) unjudged = find_unjudged(input, scope);
-    LsLedger ledger = {.unjudged = g_hash_table_size(unjudged)};
+    LsLedger ledger = {0};
+    g_autofree bool *unjudged = find_unjudged(input, scope, &ledger.unjudged);
     Choice choice = {scope, unjudged};
 
     for (int k = 0; k < LS_LEDGER_N; k++)

@@ -13,21 +13,25 @@ struct LsScope {
     size_t n_ranks, n_steps;
     size_t *first_step; /* per rank, n_ranks + 1 */
     size_t warmup, steady, whole;
-    int64_t warmup_last; /* number of the last step of the warm-up; INT64_MIN: none */
-    GHashTable *cut;     /* numbers of steps that are cut on some rank */
-    GArray *numbers;     /* of steps that are whole on all ranks, rising */
+    LsStepState *states; /* by column */
 };
 
 static void
 count_steps(LsScope *scope)
 {
-    for (size_t i = 0; i < scope->numbers->len; i++) {
-        int64_t number = g_array_index(scope->numbers, int64_t, i);
+    size_t n;
 
-        if (number < scope->input->step_first || number > scope->input->step_last)
+    scope->states = ls_warmup_find(scope->input->trace, &n);
+    for (size_t i = 0; i < n; i++) {
+        const LsStepState *state = &scope->states[i];
+
+        if (state->cut)
+            continue;
+        scope->warmup += state->warmup;
+        if (state->number < scope->input->step_first || state->number > scope->input->step_last)
             continue;
         scope->whole++;
-        scope->steady += i >= scope->warmup;
+        scope->steady += !state->warmup;
     }
 }
 
@@ -46,14 +50,6 @@ ls_scope_new(const LsAnalysisInput *input)
             step++;
         scope->first_step[r] = step;
     }
-    scope->numbers = ls_warmup_list_steps(input->trace);
-    scope->warmup = ls_warmup_find(input->trace, scope->numbers);
-    scope->warmup_last =
-        scope->warmup > 0 ? g_array_index(scope->numbers, int64_t, scope->warmup - 1) : INT64_MIN;
-    scope->cut = g_hash_table_new(g_int64_hash, g_int64_equal);
-    for (size_t i = 0; i < scope->n_steps; i++)
-        if (scope->steps[i].cut)
-            g_hash_table_add(scope->cut, (void *)(uintptr_t)&scope->steps[i].number);
     count_steps(scope);
     return scope;
 }
@@ -63,8 +59,7 @@ ls_scope_free(LsScope *scope)
 {
     if (scope == NULL)
         return;
-    g_hash_table_unref(scope->cut);
-    g_array_unref(scope->numbers);
+    g_free(scope->states);
     g_free(scope->first_step);
     g_free(scope);
 }
@@ -122,14 +117,15 @@ ls_scope_has_step(const LsScope *scope, const LsStep *step)
 bool
 ls_scope_is_steady(const LsScope *scope, const LsStep *step)
 {
-    return ls_scope_has_step(scope, step) && !ls_scope_is_warmup(scope, step->number) &&
-           !g_hash_table_contains(scope->cut, &step->number);
+    const LsStepState *state = &scope->states[step->column];
+
+    return ls_scope_has_step(scope, step) && !state->warmup && !state->cut;
 }
 
 bool
-ls_scope_is_warmup(const LsScope *scope, int64_t number)
+ls_scope_is_warmup(const LsScope *scope, const LsStep *step)
 {
-    return scope->warmup > 0 && number <= scope->warmup_last;
+    return scope->states[step->column].warmup;
 }
 
 size_t

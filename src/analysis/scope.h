@@ -9,7 +9,7 @@
 typedef struct LsScope LsScope;
 
 LsScope *ls_scope_new(const LsAnalysisInput *input);
-void     ls_scope_free(LsScope *scope);
+void ls_scope_free(LsScope *scope);
 
 bool ls_scope_has_rank(const LsScope *scope, uint32_t rank);
 /* false if the filter names steps at all: what lies outside every step is then left out too. */
@@ -21,12 +21,12 @@ bool ls_scope_has(const LsScope *scope, uint32_t rank, int64_t time_ns);
 /* Whether the row of steps passes the filters; and is neither cut nor warm-up besides. */
 bool ls_scope_has_step(const LsScope *scope, const LsStep *step);
 bool ls_scope_is_steady(const LsScope *scope, const LsStep *step);
-bool ls_scope_is_warmup(const LsScope *scope, int64_t number);
-/* Steps that the warm-up took (metrics.md, "warm-up ends"). */
+bool ls_scope_is_warmup(const LsScope *scope, const LsStep *step);
+/* Steps over all ranks that the warm-up took (metrics.md, "warm-up ends"), of each run. */
 size_t ls_scope_get_warmup(const LsScope *scope);
-/* Different numbers of steady steps. */
+/* Steps over all ranks (LsStep.column) that are steady. */
 size_t ls_scope_get_steady(const LsScope *scope);
-/* Different numbers of steps that pass the filters and are not cut. */
+/* And those that pass the filters and are not cut. */
 size_t ls_scope_get_whole(const LsScope *scope);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LsScope, ls_scope_free)

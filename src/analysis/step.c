@@ -138,7 +138,7 @@ run(const LsAnalysisInput *input)
         set_measures(table, input->activity, step, is_whole, &busy);
         set_count(table, SAMPLES, step->samples, 1);
         set_count(table, OPERATIONS, step->operations, 1);
-        ls_table_set_bool(table, WARMUP, ls_scope_is_warmup(scope, step->number));
+        ls_table_set_bool(table, WARMUP, ls_scope_is_warmup(scope, step));
         ls_table_set_bool(table, CUT, step->cut);
     }
     ls_intervals_clear(&busy);

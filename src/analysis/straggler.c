@@ -20,8 +20,14 @@
 /* A buffer whose last rank is known. */
 typedef struct Decision {
     uint32_t buffer, set, step; /* set of the last rank; step: row or LS_NONE */
-    int64_t number;             /* of the step, to sort by */
+    uint32_t column;            /* of the step, LS_NONE: to sort by */
 } Decision;
+
+/* What a set cost in a step. */
+typedef struct Cost {
+    uint32_t column;
+    int64_t ns;
+} Cost;
 
 typedef struct Work {
     const LsAnalysisInput *input;
@@ -30,8 +36,8 @@ typedef struct Work {
     const uint32_t *set_of; /* per rank */
     GArray **waits;         /* per rank: intervals in which it waited in the step at hand */
     GArray *waiting;        /* ranks with any */
-    GArray *costs;          /* int64_t pairs of the set at hand: step number, cost */
-    GArray *judged;         /* int64_t: numbers of the whole steps with a judged buffer, rising */
+    GArray *costs;          /* Cost, of the set at hand */
+    bool *judged;           /* by column: a whole step with a judged buffer */
     int64_t judged_steady;  /* of them, the steady ones */
 } Work;
 
@@ -83,20 +89,12 @@ compare_decision(const void *a, const void *b)
 
     if (x->set != y->set)
         return x->set < y->set ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
+    return (x->column > y->column) - (x->column < y->column);
 }
 
-static int
-compare_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* A tie is a judgement: nobody was late. `seen` holds numbers of work->steps. */
+/* A tie is a judgement: nobody was late. */
 static void
-note_judged(Work *work, const LsCollective *collective, GHashTable *seen)
+note_judged(Work *work, const LsCollective *collective)
 {
     const LsStep *step;
 
@@ -104,9 +102,9 @@ note_judged(Work *work, const LsCollective *collective, GHashTable *seen)
         collective->step == LS_NONE)
         return;
     step = &work->steps[collective->step];
-    if (step->cut || !g_hash_table_add(seen, (void *)(uintptr_t)&step->number))
+    if (step->cut || work->judged[step->column])
         return;
-    g_array_append_val(work->judged, step->number);
+    work->judged[step->column] = true;
     work->judged_steady += ls_scope_is_steady(work->scope, step);
 }
 
@@ -114,7 +112,6 @@ note_judged(Work *work, const LsCollective *collective, GHashTable *seen)
 static GArray *
 decide(Work *work, LsStraggler *stragglers)
 {
-    g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
     GArray *decisions = g_array_new(false, false, sizeof(Decision));
     size_t n_buffers;
 
@@ -126,14 +123,14 @@ decide(Work *work, LsStraggler *stragglers)
 
         if (!ls_collective_is_shown(work->input, work->scope, b, &collective))
             continue;
-        note_judged(work, &collective, seen);
+        note_judged(work, &collective);
         if (collective.last < 0 || collective.verdict == LS_VERDICT_INCOMPLETE)
             continue;
         Decision decision = {b, work->set_of[items[collective.last].rank], collective.step,
-                             INT64_MIN};
+                             LS_NONE};
 
         if (decision.step != LS_NONE)
-            decision.number = work->steps[decision.step].number;
+            decision.column = work->steps[decision.step].column;
         g_array_append_val(decisions, decision);
         for (size_t i = 0; i < n; i++) {
             LsStraggler *straggler = &stragglers[work->set_of[items[i].rank]];
@@ -149,7 +146,6 @@ decide(Work *work, LsStraggler *stragglers)
         stragglers[decision.set].in_steps.last += decision.step != LS_NONE;
     }
     g_array_sort(decisions, compare_decision);
-    g_array_sort(work->judged, compare_number);
     return decisions;
 }
 
@@ -211,28 +207,28 @@ settle_step(Work *work, LsStraggler *straggler, int64_t *ret_longest_ns)
 
 /* Judged steps from this one on. */
 static size_t
-count_judged_from(const Work *work, int64_t number)
+count_judged_from(const Work *work, uint32_t column)
 {
-    size_t first = 0;
+    size_t n = ls_trace_count_steps(work->input->trace), judged = 0;
 
-    while (first < work->judged->len && g_array_index(work->judged, int64_t, first) < number)
-        first++;
-    return work->judged->len - first;
+    for (size_t i = column; i < n; i++)
+        judged += work->judged[i];
+    return judged;
 }
 
 static void
 find_since(const Work *work, LsStraggler *straggler, int64_t mean_ns)
 {
-    const int64_t *pairs = (const int64_t *)(void *)work->costs->data;
-    size_t n = work->costs->len / 2;
+    for (guint i = 0; i < work->costs->len; i++) {
+        const Cost *cost = &g_array_index(work->costs, Cost, i);
 
-    straggler->since = INT64_MIN;
-    for (size_t i = 0; i < n && straggler->since == INT64_MIN; i++)
-        if (2 * pairs[2 * i + 1] >= mean_ns) {
-            straggler->since = pairs[2 * i];
-            straggler->share_since =
-                (double)(n - i) / (double)count_judged_from(work, straggler->since);
-        }
+        if (2 * cost->ns < mean_ns)
+            continue;
+        straggler->since = cost->column;
+        straggler->share_since =
+            (double)(work->costs->len - i) / (double)count_judged_from(work, straggler->since);
+        return;
+    }
 }
 
 /* Decisions of one set, in order of step. */
@@ -246,16 +242,15 @@ settle_set(Work *work, LsStraggler *straggler, const Decision *decisions, size_t
     g_array_set_size(work->costs, 0);
     while (i < n) {
         const Decision *first = &decisions[i];
-        int64_t step_longest_ns, least_ns, weight_ns;
+        int64_t step_longest_ns, least_ns;
 
-        for (; i < n && decisions[i].number == first->number; i++)
+        for (; i < n && decisions[i].column == first->column; i++)
             collect_waits(work, straggler, &decisions[i]);
         least_ns = settle_step(work, straggler, &step_longest_ns);
         if (first->step == LS_NONE || work->steps[first->step].cut)
             continue;
-        weight_ns = least_ns != LS_TIME_NONE ? least_ns : step_longest_ns;
-        g_array_append_val(work->costs, first->number);
-        g_array_append_val(work->costs, weight_ns);
+        Cost cost = {first->column, least_ns != LS_TIME_NONE ? least_ns : step_longest_ns};
+        g_array_append_val(work->costs, cost);
         if (!ls_scope_is_steady(work->scope, &work->steps[first->step]))
             continue;
         straggler->steps_last++;
@@ -296,8 +291,8 @@ find_level(const LsAnalysisInput *input, const LsScope *scope, bool hosts, GArra
     g_autofree uint32_t *set_of = make_sets(ranks, n_ranks, hosts);
     g_autofree LsStraggler *stragglers = g_new0(LsStraggler, n_ranks);
     g_autoptr(GArray) waiting = g_array_new(false, false, sizeof(uint32_t));
-    g_autoptr(GArray) costs = g_array_new(false, false, sizeof(int64_t));
-    g_autoptr(GArray) judged = g_array_new(false, false, sizeof(int64_t));
+    g_autoptr(GArray) costs = g_array_new(false, false, sizeof(Cost));
+    g_autofree bool *judged = g_new0(bool, ls_trace_count_steps(input->trace));
     Work work = {input,
                  scope,
                  ls_trace_get_steps(input->trace, &n_steps),
@@ -310,8 +305,8 @@ find_level(const LsAnalysisInput *input, const LsScope *scope, bool hosts, GArra
     g_autoptr(GArray) decisions = NULL;
 
     for (uint32_t r = 0; r < n_ranks; r++)
-        stragglers[r] = (LsStraggler){
-            .is_host = hosts, .rank = r, .cost_ns_per_step = LS_TIME_NONE, .since = INT64_MIN};
+        stragglers[r] =
+            (LsStraggler){.is_host = hosts, .rank = r, .cost_ns_per_step = LS_TIME_NONE};
     decisions = decide(&work, stragglers);
     while (i < decisions->len) {
         const Decision *first = &g_array_index(decisions, Decision, i);

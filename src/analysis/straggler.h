@@ -23,7 +23,8 @@ typedef struct LsStraggler {
     int64_t steps_last;        /* steady steps in which it was last at least once */
     int64_t steps_judged;      /* steady steps with a buffer that could be judged, if as a tie */
     int64_t delay_ns;          /* mean over the buffers in which it was last of the longest wait */
-    int64_t since;             /* first whole step in which it cost half the mean; INT64_MIN: none */
+    uint32_t since;            /* column of the first whole step in which it cost half the mean; 0 where
+                                * none is known */
     double share_since;        /* of the judged steps from then on: in how many it was last */
 } LsStraggler;
 

@@ -3,94 +3,56 @@
  * index/warmup.c: the rule of metrics.md, "Per run": warm-up ends when a step uses no path that
  * the later steps do not use, makes no communicator or fusion buffer for the first time, and is
  * within 3 median absolute deviations of the later median. A run whose steps do not settle in its
- * first half has no warm-up that could be told from its noise: none is left out then.
+ * first half has no warm-up that could be told from its noise: none is left out then. Each of
+ * several runs warms up for itself.
  */
 #include "index/warmup.h"
 
 #include "base/stats.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define DEVIATIONS 3
 #define N_PATHS    4    /* idle, bypass, slow, mixed: 0 is idle */
 #define WARMUP_MAX 1000 /* looking at each costs a sort of all later ones */
 
-/* What one step number did, over all ranks. */
+/* What one step did, over all ranks. */
 typedef struct Trait {
     int64_t time_ns; /* the longest of the ranks */
     unsigned paths;  /* bit per LsCyclePath */
     bool first;      /* made or first used a communicator or a fusion buffer */
 } Trait;
 
-static int
-compare_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-GArray *
-ls_warmup_list_steps(const LsTrace *trace)
-{
-    size_t n_steps;
-    const LsStep *steps = ls_trace_get_steps(trace, &n_steps);
-    g_autoptr(GHashTable) cut = g_hash_table_new(g_int64_hash, g_int64_equal);
-    g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
-    GArray *numbers = g_array_new(false, false, sizeof(int64_t));
-
-    for (size_t i = 0; i < n_steps; i++)
-        if (steps[i].cut)
-            g_hash_table_add(cut, (void *)(uintptr_t)&steps[i].number);
-    for (size_t i = 0; i < n_steps; i++)
-        if (!g_hash_table_contains(cut, &steps[i].number) &&
-            g_hash_table_add(seen, (void *)(uintptr_t)&steps[i].number))
-            g_array_append_val(numbers, steps[i].number);
-    g_array_sort(numbers, compare_number);
-    return numbers;
-}
-
 /* The trait of the step that the rank was in at this time; NULL outside of all. Rows come in order
  * of (rank, start), as everything that is looked up does, so `*cursor` only moves on. */
 static Trait *
-find_trait(const LsTrace *trace, const GArray *numbers, Trait *traits, uint32_t rank,
-           int64_t time_ns, size_t *cursor)
+find_trait(const LsTrace *trace, Trait *traits, uint32_t rank, int64_t time_ns, size_t *cursor)
 {
     size_t n_steps;
     const LsStep *steps = ls_trace_get_steps(trace, &n_steps);
-    const int64_t *found;
 
     while (*cursor < n_steps && (steps[*cursor].rank < rank ||
                                  (steps[*cursor].rank == rank && steps[*cursor].end_ns <= time_ns)))
         (*cursor)++;
     if (*cursor == n_steps || steps[*cursor].rank != rank || steps[*cursor].start_ns > time_ns)
         return NULL;
-    found = bsearch(&steps[*cursor].number, numbers->data, numbers->len, sizeof(int64_t),
-                    compare_number);
-    return found == NULL ? NULL : &traits[found - (const int64_t *)(void *)numbers->data];
+    return &traits[steps[*cursor].column];
 }
 
 static void
-add_times_and_paths(const LsTrace *trace, const GArray *numbers, Trait *traits)
+add_times_and_paths(const LsTrace *trace, Trait *traits)
 {
     size_t n_steps, n_cycles, cursor = 0;
     const LsStep *steps = ls_trace_get_steps(trace, &n_steps);
     const LsCycle *cycles = ls_trace_get_cycles(trace, &n_cycles);
 
     for (size_t i = 0; i < n_steps; i++) {
-        const int64_t *found =
-            bsearch(&steps[i].number, numbers->data, numbers->len, sizeof(int64_t), compare_number);
-
-        if (found == NULL)
-            continue;
-        Trait *trait = &traits[found - (const int64_t *)(void *)numbers->data];
+        Trait *trait = &traits[steps[i].column];
 
         trait->time_ns = MAX(trait->time_ns, steps[i].end_ns - steps[i].start_ns);
     }
     for (size_t i = 0; i < n_cycles; i++) {
-        Trait *trait =
-            find_trait(trace, numbers, traits, cycles[i].rank, cycles[i].start_ns, &cursor);
+        Trait *trait = find_trait(trace, traits, cycles[i].rank, cycles[i].start_ns, &cursor);
 
         if (trait != NULL && cycles[i].path > 0 && cycles[i].path < N_PATHS)
             trait->paths |= 1u << cycles[i].path;
@@ -112,7 +74,7 @@ find_inits(const LsTrace *trace)
 /* A communicator is made by its first call; the timeline of Horovod marks making it and the fusion
  * buffer by activities whose name begins with INIT_. */
 static void
-add_firsts(const LsTrace *trace, const GArray *numbers, Trait *traits)
+add_firsts(const LsTrace *trace, Trait *traits)
 {
     size_t n_calls, n_tracks, cursor = 0;
     const LsCall *calls = ls_trace_get_calls(trace, &n_calls);
@@ -127,7 +89,7 @@ add_firsts(const LsTrace *trace, const GArray *numbers, Trait *traits)
             g_hash_table_remove_all(known);
         if (!g_hash_table_add(known, GUINT_TO_POINTER(calls[i].communicator)))
             continue;
-        trait = find_trait(trace, numbers, traits, calls[i].rank, calls[i].start_ns, &cursor);
+        trait = find_trait(trace, traits, calls[i].rank, calls[i].start_ns, &cursor);
         if (trait != NULL)
             trait->first = true;
     }
@@ -140,8 +102,7 @@ add_firsts(const LsTrace *trace, const GArray *numbers, Trait *traits)
 
                 if (!inits[lane->name[i]])
                     continue;
-                trait =
-                    find_trait(trace, numbers, traits, tracks[t].rank, lane->start_ns[i], &fresh);
+                trait = find_trait(trace, traits, tracks[t].rank, lane->start_ns[i], &fresh);
                 if (trait != NULL)
                     trait->first = true;
             }
@@ -179,18 +140,63 @@ is_settled(const Trait *traits, size_t step, size_t n, int64_t *scratch)
            DEVIATIONS * ls_stats_deviation(scratch, n_later, median_ns);
 }
 
-size_t
-ls_warmup_find(const LsTrace *trace, const GArray *numbers)
+/* Of one run's whole steps, in order, how many are warm-up. */
+static size_t
+count_warmup(const Trait *traits, size_t n, int64_t *scratch)
 {
-    size_t n = numbers->len, warmup = 0, most = MIN(n / 2, (size_t)WARMUP_MAX);
-    g_autofree Trait *traits = g_new0(Trait, n);
-    g_autofree int64_t *scratch = g_new(int64_t, n);
+    size_t warmup = 0, most = MIN(n / 2, (size_t)WARMUP_MAX);
 
     if (n == 0)
         return 0;
-    add_times_and_paths(trace, numbers, traits);
-    add_firsts(trace, numbers, traits);
     while (warmup < most && !is_settled(traits, warmup, n, scratch))
         warmup++;
     return warmup < most || is_settled(traits, warmup, n, scratch) ? warmup : 0;
+}
+
+/* The warm-up ends with its last whole step: one that is cut before it is warm-up too. */
+static void
+mark_run(const Trait *traits, LsStepState *states, size_t n)
+{
+    g_autofree Trait *whole = g_new(Trait, n);
+    g_autofree int64_t *scratch = g_new(int64_t, n);
+    size_t n_whole = 0, warmup;
+
+    for (size_t i = 0; i < n; i++)
+        if (!states[i].cut)
+            whole[n_whole++] = traits[i];
+    warmup = count_warmup(whole, n_whole, scratch);
+    for (size_t i = 0; i < n && warmup > 0; i++) {
+        states[i].warmup = true;
+        warmup -= !states[i].cut;
+    }
+}
+
+LsStepState *
+ls_warmup_find(const LsTrace *trace, size_t *ret_n)
+{
+    size_t n = ls_trace_count_steps(trace), n_steps, n_ranks, first = 0;
+    const LsStep *steps = ls_trace_get_steps(trace, &n_steps);
+    const LsRank *ranks = ls_trace_get_ranks(trace, &n_ranks);
+    LsStepState *states = g_new0(LsStepState, n);
+    g_autofree Trait *traits = g_new0(Trait, n);
+
+    *ret_n = n;
+    for (size_t i = 0; i < n_steps; i++) {
+        LsStepState *state = &states[steps[i].column];
+
+        state->number = steps[i].number;
+        state->run = ranks[steps[i].rank].run;
+        state->cut |= steps[i].cut;
+    }
+    add_times_and_paths(trace, traits);
+    add_firsts(trace, traits);
+    while (first < n) {
+        size_t end = first + 1;
+
+        while (end < n && states[end].run == states[first].run)
+            end++;
+        mark_run(&traits[first], &states[first], end - first);
+        first = end;
+    }
+    return states;
 }

@@ -4,7 +4,13 @@
 
 #include "trace/trace.h"
 
-/* Numbers of the steps in rising order, each once, without those that were cut anywhere. */
-GArray *ls_warmup_list_steps(const LsTrace *trace); /* int64_t */
-/* How many of them are warm-up. */
-size_t ls_warmup_find(const LsTrace *trace, const GArray *numbers);
+/* A step over all ranks. */
+typedef struct LsStepState {
+    int64_t number;
+    uint32_t run;
+    bool cut;    /* on some rank */
+    bool warmup; /* of its run; never of a run's later steps */
+} LsStepState;
+
+/* By column (LsStep.column); *ret_n is ls_trace_count_steps. */
+LsStepState *ls_warmup_find(const LsTrace *trace, size_t *ret_n);

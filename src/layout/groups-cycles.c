@@ -61,8 +61,9 @@ find_ready(const LsGroupsFigure *figure, const LsTrace *trace, size_t n_ranks)
     g_autoptr(GHashTable) members =
         g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     int64_t *times = g_new(int64_t, figure->sections->len * n_ranks);
-    size_t n;
+    size_t n, n_lives;
     const LsUse *uses = ls_trace_get_uses(trace, &n);
+    const LsRank *ranks = ls_trace_get_ranks(trace, &n_lives);
     for (size_t i = 0; i < figure->sections->len * n_ranks; i++)
         times[i] = LS_TIME_NONE;
     for (guint i = 0; i < figure->members->len; i++) {
@@ -74,7 +75,8 @@ find_ready(const LsGroupsFigure *figure, const LsTrace *trace, size_t n_ranks)
     for (size_t i = 0; i < n; i++) {
         int64_t key = (int64_t)uses[i].tensor << 32 | uses[i].occurrence;
         gpointer section;
-        if (g_hash_table_lookup_extended(members, &key, NULL, &section))
+        if (ranks[uses[i].rank].run == ranks[figure->rank].run &&
+            g_hash_table_lookup_extended(members, &key, NULL, &section))
             ls_groups_widen(NULL, &times[GPOINTER_TO_UINT(section) * n_ranks + uses[i].rank],
                             uses[i].gate_ns);
     }

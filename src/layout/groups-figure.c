@@ -106,12 +106,12 @@ compare_members(const void *a, const void *b)
 
 /* The step's row of the rank; NULL: it has none. */
 static const LsStep *
-find_step(const LsTrace *trace, uint32_t rank, int64_t number)
+find_step(const LsTrace *trace, uint32_t rank, uint32_t column)
 {
     size_t n;
     const LsStep *steps = ls_trace_get_steps(trace, &n);
     for (size_t i = 0; i < n; i++)
-        if (steps[i].rank == rank && steps[i].number == number)
+        if (steps[i].rank == rank && steps[i].column == column)
             return &steps[i];
     return NULL;
 }
@@ -264,7 +264,7 @@ ls_groups_figure_new(const LsModel *model, int step, uint32_t rank)
                                .cycles = g_array_new(FALSE, TRUE, sizeof(LsFigureCycle)),
                                .phases = g_array_new(FALSE, TRUE, sizeof(LsFigurePhase))};
     g_array_set_clear_func(figure->sections, clear_section);
-    const LsStep *row = step >= 0 ? find_step(trace, rank, figure->step) : NULL;
+    const LsStep *row = step >= 0 ? find_step(trace, rank, steps[step].column) : NULL;
     if (step < 0)
         figure->occurrence = find_occurrence(trace, rank);
     g_autoptr(GHashTable) places = find_places(trace);

@@ -88,7 +88,7 @@ pick_item(const LsScene *scene, const LsRow *row, const LsItem *item, int64_t ti
     case LS_PICK_USE:
         return make_pick((LsPickKind)item->ref_kind, row->rank, item->ref, time_ns);
     case LS_PICK_STEP: {
-        int step = ls_model_find_step(model, model->rank_steps[item->ref].number);
+        int step = ls_model_find_column(model, model->rank_steps[item->ref].column);
         return step < 0 ? make_none(row->rank, time_ns)
                         : make_pick(LS_PICK_STEP, row->rank, (size_t)step, time_ns);
     }
@@ -259,12 +259,12 @@ step_within(const LsSlice *slice, size_t *index, int direction)
 static bool
 step_use(const LsModel *model, LsPick *pick, int direction)
 {
-    const LsUse *from = &model->uses[pick->index];
-    uint32_t occurrence = from->occurrence + (uint32_t)direction;
+    LsUse next = model->uses[pick->index];
+    next.occurrence += (uint32_t)direction;
     size_t n;
-    const uint32_t *same = ls_model_get_occurrence(model, from->tensor, occurrence, &n);
+    const uint32_t *same = ls_model_get_occurrence(model, &next, &n);
     for (size_t i = 0; i < n; i++)
-        if (model->uses[same[i]].rank == from->rank) {
+        if (model->uses[same[i]].rank == next.rank) {
             pick->index = same[i];
             return true;
         }

@@ -317,7 +317,7 @@ static size_t
 read_submissions(const LsModel *model, const LsUse *use, Arrived **ret_arrived)
 {
     size_t n, known = 0;
-    const uint32_t *same = ls_model_get_occurrence(model, use->tensor, use->occurrence, &n);
+    const uint32_t *same = ls_model_get_occurrence(model, use, &n);
     Arrived *arrived = g_new(Arrived, MAX(n, 1));
     for (size_t i = 0; i < n; i++)
         if (model->uses[same[i]].submit_ns != LS_TIME_NONE)

@@ -94,7 +94,7 @@ struct LsModel {
     LsCallModel *call;           /* per call */
     uint32_t *call_uses;         /* uses in the order of their calls */
     uint32_t *first_use;         /* per call, n_calls + 1: into call_uses */
-    uint32_t *uses_by_name;      /* all uses by (tensor, occurrence, rank) */
+    uint32_t *uses_by_name;      /* all uses by (tensor, run, occurrence, rank) */
     uint32_t *uses_by_rank_name; /* within each rank's slice by (tensor, occurrence) */
     LsStepColumn *steps;
     LsGrid grid;
@@ -102,6 +102,18 @@ struct LsModel {
     bool has_compute;     /* of any rank */
     bool has_submissions; /* any use says when it was submitted */
 };
+
+/* By (tensor, run, occurrence): 0 where both are one use, if on several ranks. */
+static inline int
+ls_model_compare_uses(const LsModel *model, const LsUse *a, const LsUse *b)
+{
+    uint32_t run_a = model->ranks[a->rank].run, run_b = model->ranks[b->rank].run;
+    if (a->tensor != b->tensor)
+        return a->tensor < b->tensor ? -1 : 1;
+    if (run_a != run_b)
+        return run_a < run_b ? -1 : 1;
+    return (a->occurrence > b->occurrence) - (a->occurrence < b->occurrence);
+}
 
 /* The uses that a call carried. */
 static inline const uint32_t *

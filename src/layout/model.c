@@ -170,11 +170,11 @@ make_marks(LsModel *model)
 static int
 compare_uses(const void *a, const void *b, void *user)
 {
-    const LsUse *uses = user, *x = &uses[*(const uint32_t *)a], *y = &uses[*(const uint32_t *)b];
-    if (x->tensor != y->tensor)
-        return x->tensor < y->tensor ? -1 : 1;
-    if (x->occurrence != y->occurrence)
-        return x->occurrence < y->occurrence ? -1 : 1;
+    const LsModel *model = user;
+    const LsUse *x = &model->uses[*(const uint32_t *)a], *y = &model->uses[*(const uint32_t *)b];
+    int order = ls_model_compare_uses(model, x, y);
+    if (order != 0)
+        return order;
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
@@ -186,7 +186,7 @@ sort_uses(LsModel *model)
         model->uses_by_name[i] = (uint32_t)i;
     if (model->n_uses > 0)
         g_qsort_with_data(model->uses_by_name, (int)model->n_uses, sizeof(uint32_t), compare_uses,
-                          (void *)(uintptr_t)model->uses);
+                          model);
     /* In order of tensor and occurrence still, dealt out to the ranks' slices. */
     model->uses_by_rank_name = g_new(uint32_t, MAX(model->n_uses, 1));
     g_autofree size_t *next = g_new(size_t, MAX(model->n_ranks, 1));

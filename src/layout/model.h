@@ -15,6 +15,7 @@ typedef struct LsModel LsModel;
 /* One training step over all its ranks. */
 typedef struct LsStepColumn {
     int64_t number;
+    uint32_t column;          /* LsStep.column of its rows */
     int64_t start_ns, end_ns; /* first start and last end over ranks */
     int64_t step_ns;          /* longest of the ranks */
     int64_t waited_for_ns;    /* mean over ranks; LS_TIME_NONE: no compute recorded, no arrivals */
@@ -42,14 +43,16 @@ void ls_model_free(LsModel *model);
 
 const LsTrace *ls_model_get_trace(const LsModel *model);
 const LsActivity *ls_model_get_activity(const LsModel *model);
-/* By number, ascending; NULL without steps. */
+/* By run and number, ascending; NULL without steps. */
 const LsStepColumn *ls_model_get_steps(const LsModel *model, size_t *ret_n);
 /* Index into the steps of the slowest steady one (no warm-up, not cut; of all if there is none
  * else), -1 without steps. */
 int ls_model_find_slowest_step(const LsModel *model);
 /* Index of the step that holds the time, else the one before it, -1 without steps. */
 int ls_model_find_step_at(const LsModel *model, int64_t time_ns);
+/* By its number, in the first run that has it; by LsStep.column; -1: there is none. */
 int ls_model_find_step(const LsModel *model, int64_t number);
+int ls_model_find_column(const LsModel *model, uint32_t column);
 LsRankNote ls_model_get_note(const LsModel *model, uint32_t rank, int64_t start_ns, int64_t end_ns);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LsModel, ls_model_free)

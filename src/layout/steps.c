@@ -12,7 +12,7 @@ static int
 compare_columns(const void *a, const void *b)
 {
     const LsStepColumn *x = a, *y = b;
-    return x->number < y->number ? -1 : x->number > y->number;
+    return x->column < y->column ? -1 : x->column > y->column;
 }
 
 /* What one rank waited for within its step, -1: cannot be known. */
@@ -27,7 +27,7 @@ get_waited_for(const LsModel *model, const LsStep *step)
     return ls_busy_get_within(rank->sets[LS_SET_WAIT], step->start_ns, step->end_ns);
 }
 
-/* Joins columns of one number, sorted; returns how many are left. waited_for_ns is summed, and the
+/* Joins those of one step, sorted; returns how many are left. waited_for_ns is summed, and the
  * number of ranks that know it kept in `known`. */
 static size_t
 join_columns(LsStepColumn *columns, size_t n, uint32_t *known)
@@ -35,7 +35,7 @@ join_columns(LsStepColumn *columns, size_t n, uint32_t *known)
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         LsStepColumn *to = &columns[kept];
-        bool is_new = kept == 0 || columns[kept - 1].number != columns[i].number;
+        bool is_new = kept == 0 || columns[kept - 1].column != columns[i].column;
         if (is_new) {
             *to = columns[i];
             known[kept++] = to->waited_for_ns >= 0;
@@ -58,13 +58,10 @@ join_columns(LsStepColumn *columns, size_t n, uint32_t *known)
 static void
 mark_warmup(const LsTrace *trace, LsStepColumn *steps, size_t n)
 {
-    g_autoptr(GArray) numbers = ls_warmup_list_steps(trace);
-    size_t warmup = ls_warmup_find(trace, numbers);
-    if (warmup == 0)
-        return;
-    int64_t last = g_array_index(numbers, int64_t, warmup - 1);
-    for (size_t i = 0; i < n && steps[i].number <= last; i++)
-        steps[i].warmup = true;
+    size_t n_states;
+    g_autofree LsStepState *states = ls_warmup_find(trace, &n_states);
+    for (size_t i = 0; i < n; i++)
+        steps[i].warmup = states[steps[i].column].warmup;
 }
 
 void
@@ -81,6 +78,7 @@ ls_model_find_steps(LsModel *model)
             continue;
         columns[n++] = (LsStepColumn){
             .number = step->number,
+            .column = step->column,
             .start_ns = step->start_ns,
             .end_ns = step->end_ns,
             .step_ns = step->end_ns - step->start_ns,
@@ -134,6 +132,15 @@ ls_model_find_step(const LsModel *model, int64_t number)
 {
     for (size_t i = 0; i < model->n_steps; i++)
         if (model->steps[i].number == number)
+            return (int)i;
+    return -1;
+}
+
+int
+ls_model_find_column(const LsModel *model, uint32_t column)
+{
+    for (size_t i = 0; i < model->n_steps; i++)
+        if (model->steps[i].column == column)
             return (int)i;
     return -1;
 }

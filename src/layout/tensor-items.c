@@ -19,8 +19,7 @@ is_use_selected(const LsMaking *making, size_t use)
     const LsModel *model = making->model;
     if (pick->kind != LS_PICK_USE || pick->index >= model->n_uses)
         return false;
-    const LsUse *a = &model->uses[pick->index], *b = &model->uses[use];
-    return a->tensor == b->tensor && a->occurrence == b->occurrence;
+    return ls_model_compare_uses(model, &model->uses[pick->index], &model->uses[use]) == 0;
 }
 
 /* -- Phases -- */
@@ -30,7 +29,7 @@ static int64_t
 find_last_submit(const LsModel *model, const LsUse *use)
 {
     size_t n;
-    const uint32_t *same = ls_model_get_occurrence(model, use->tensor, use->occurrence, &n);
+    const uint32_t *same = ls_model_get_occurrence(model, use, &n);
     int64_t last = LS_TIME_NONE;
     for (size_t i = 0; i < n; i++) {
         if (model->uses[same[i]].submit_ns == LS_TIME_NONE)
@@ -312,7 +311,7 @@ add_ready_of_use(LsMaking *making, const LsRow *row, uint32_t row_index, size_t 
     const LsModel *model = making->model;
     const LsUse *use = &model->uses[index];
     size_t n, n_ready = 0;
-    const uint32_t *same = ls_model_get_occurrence(model, use->tensor, use->occurrence, &n);
+    const uint32_t *same = ls_model_get_occurrence(model, use, &n);
     g_autofree Ready *ready = g_new(Ready, MAX(n, 1));
     for (size_t i = 0; i < n; i++) {
         const LsUse *other = &model->uses[same[i]];
@@ -351,8 +350,7 @@ make_agreed_label(LsMaking *making, const LsTensorGroup *group)
         size_t n = 0;
         const uint32_t *same = NULL;
         if (lane->use != LS_NONE)
-            same =
-                ls_model_get_occurrence(model, lane->tensor, model->uses[lane->use].occurrence, &n);
+            same = ls_model_get_occurrence(model, &model->uses[lane->use], &n);
         for (size_t k = 0; k < n; k++) {
             const LsUse *use = &model->uses[same[k]];
             if (use->submit_ns > latest) {

@@ -35,21 +35,19 @@ ls_use_get_last_ns(const LsModel *model, const LsUse *use)
 }
 
 const uint32_t *
-ls_model_get_occurrence(const LsModel *model, uint32_t tensor, uint32_t occurrence, size_t *ret_n)
+ls_model_get_occurrence(const LsModel *model, const LsUse *use, size_t *ret_n)
 {
     const uint32_t *uses = model->uses_by_name;
     size_t low = 0, high = model->n_uses;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const LsUse *use = &model->uses[uses[middle]];
-        if (use->tensor < tensor || (use->tensor == tensor && use->occurrence < occurrence))
+        if (ls_model_compare_uses(model, &model->uses[uses[middle]], use) < 0)
             low = middle + 1;
         else
             high = middle;
     }
     size_t end = low;
-    while (end < model->n_uses && model->uses[uses[end]].tensor == tensor &&
-           model->uses[uses[end]].occurrence == occurrence)
+    while (end < model->n_uses && ls_model_compare_uses(model, &model->uses[uses[end]], use) == 0)
         end++;
     *ret_n = end - low;
     return uses + low;
@@ -212,8 +210,7 @@ knows_other_ranks(const LsModel *model, const GArray *lanes)
         size_t n = 0, known = 0;
         const uint32_t *same = NULL;
         if (lane->use != LS_NONE)
-            same =
-                ls_model_get_occurrence(model, lane->tensor, model->uses[lane->use].occurrence, &n);
+            same = ls_model_get_occurrence(model, &model->uses[lane->use], &n);
         for (size_t k = 0; k < n; k++)
             known += model->uses[same[k]].submit_ns != LS_TIME_NONE;
         if (known > 1)

@@ -30,9 +30,8 @@ typedef struct LsTensorLanes {
 LsTensorLanes *ls_tensor_lanes_new(const LsModel *model, const LsView *view);
 void ls_tensor_lanes_free(LsTensorLanes *lanes);
 
-/* The uses of a tensor on all ranks with one occurrence: into model order (rank). */
-const uint32_t *ls_model_get_occurrence(const LsModel *model, uint32_t tensor, uint32_t occurrence,
-                                        size_t *ret_n);
+/* The uses on all ranks of its run that are this one there (tensor and occurrence); by rank. */
+const uint32_t *ls_model_get_occurrence(const LsModel *model, const LsUse *use, size_t *ret_n);
 /* Where no steps were marked: the slowest steady round of the tensors on that rank; false: they do
  * not come round often enough. */
 bool ls_model_find_round(const LsModel *model, uint32_t rank, int64_t *ret_start_ns,

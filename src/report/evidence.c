@@ -152,7 +152,7 @@ compare_kind(const LsEvidence *evidence, LsActivityKind kind, int64_t *ret_own_n
                                             : rank->rank == worst->rank;
 
         if (!ls_scope_is_steady(evidence->scope, &steps[i]) ||
-            steps[i].number < evidence->worst->since)
+            steps[i].column < evidence->worst->since)
             continue;
         n[own]++;
         sum_ns[own] += ls_intervals_length_within(
@@ -283,30 +283,6 @@ take_sums(LsEvidence *evidence, const BufferSums *sums)
     }
 }
 
-/* Whole steps: a number counts once in each run. */
-static size_t
-count_whole(const LsEvidence *evidence)
-{
-    size_t n_steps, n_ranks, whole = 0;
-    const LsStep *steps = ls_trace_get_steps(evidence->input->trace, &n_steps);
-    const LsRank *ranks = ls_trace_get_ranks(evidence->input->trace, &n_ranks);
-    uint32_t runs = 1;
-
-    for (size_t r = 0; r < n_ranks; r++)
-        runs = MAX(runs, ranks[r].run + 1);
-    if (runs == 1)
-        return ls_scope_get_whole(evidence->scope);
-    for (uint32_t run = 0; run < runs; run++) {
-        g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
-
-        for (size_t i = 0; i < n_steps; i++)
-            if (ranks[steps[i].rank].run == run && !steps[i].cut &&
-                ls_scope_has_step(evidence->scope, &steps[i]))
-                whole += g_hash_table_add(seen, (void *)(uintptr_t)&steps[i].number);
-    }
-    return whole;
-}
-
 static void
 gather_buffers(LsEvidence *evidence)
 {
@@ -314,7 +290,7 @@ gather_buffers(LsEvidence *evidence)
     g_autoptr(GArray) inside = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) outside = g_array_new(false, false, sizeof(double));
     BufferSums sums[] = {{.rates = outside}, {.rates = inside}};
-    size_t n_buffers, n, n_steps, whole = count_whole(evidence);
+    size_t n_buffers, n, n_steps, whole = ls_scope_get_whole(evidence->scope);
     const LsCall *calls = ls_trace_get_calls(input->trace, &n);
     const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
     int64_t stepping = 0;

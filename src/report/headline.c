@@ -184,14 +184,17 @@ static void
 append_since(GString *text, const LsEvidence *evidence)
 {
     size_t n_steps, before = 0;
-    const LsStep *steps = ls_trace_get_steps(evidence->input->trace, &n_steps);
+    const LsStep *steps = ls_trace_get_steps(evidence->input->trace, &n_steps), *since = NULL;
 
-    for (size_t i = 0; i < n_steps; i++)
+    for (size_t i = 0; i < n_steps; i++) {
+        if (steps[i].column == evidence->worst->since)
+            since = &steps[i];
         before += steps[i].rank == evidence->worst->rank && !steps[i].cut &&
                   ls_scope_has_step(evidence->scope, &steps[i]) &&
-                  steps[i].number < evidence->worst->since;
-    if (evidence->worst->since != INT64_MIN && before > 1)
-        g_string_append_printf(text, ", since step %" G_GINT64_FORMAT, evidence->worst->since);
+                  steps[i].column < evidence->worst->since;
+    }
+    if (since != NULL && before > 1)
+        g_string_append_printf(text, ", since step %" G_GINT64_FORMAT, since->number);
 }
 
 /* Steady steps of which no buffer's last rank is known. */

@@ -115,6 +115,60 @@ sort_ranks(LsBuilder *builder)
     }
 }
 
+/* A step over all ranks: a number means nothing beside that of another run. */
+typedef struct Column {
+    int64_t number;
+    uint32_t run, at;
+} Column;
+
+static guint
+hash_column(const void *key)
+{
+    const Column *column = key;
+    return g_int64_hash(&column->number) ^ column->run * 0x9e3779b9u;
+}
+
+static gboolean
+is_same_column(const void *a, const void *b)
+{
+    const Column *x = a, *y = b;
+    return x->number == y->number && x->run == y->run;
+}
+
+static int
+compare_columns(const void *a, const void *b)
+{
+    const Column *x = *(Column *const *)a, *y = *(Column *const *)b;
+    if (x->run != y->run)
+        return x->run < y->run ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static void
+number_steps(LsTrace *trace)
+{
+    g_autoptr(GHashTable) known = g_hash_table_new_full(hash_column, is_same_column, g_free, NULL);
+    g_autoptr(GPtrArray) columns = g_ptr_array_new();
+    for (size_t i = 0; i < trace->steps->len; i++) {
+        const LsStep *step = &g_array_index(trace->steps, LsStep, i);
+        Column key = {step->number, g_array_index(trace->ranks, LsRank, step->rank).run, 0};
+        if (g_hash_table_contains(known, &key))
+            continue;
+        Column *column = g_memdup2(&key, sizeof key);
+        g_hash_table_add(known, column);
+        g_ptr_array_add(columns, column);
+    }
+    g_ptr_array_sort(columns, compare_columns);
+    for (guint i = 0; i < columns->len; i++)
+        ((Column *)columns->pdata[i])->at = i;
+    for (size_t i = 0; i < trace->steps->len; i++) {
+        LsStep *step = &g_array_index(trace->steps, LsStep, i);
+        Column key = {step->number, g_array_index(trace->ranks, LsRank, step->rank).run, 0};
+        step->column = ((const Column *)g_hash_table_lookup(known, &key))->at;
+    }
+    trace->n_columns = columns->len;
+}
+
 /* Through `went` if there is one; false: it points nowhere. */
 static bool
 move_index(uint32_t *index, const uint32_t *went, size_t n)
@@ -145,6 +199,7 @@ ls_freeze_rows(LsBuilder *builder)
     LsTrace *trace = builder->trace;
     sort_ranks(builder);
     g_autofree uint32_t *steps = sort_rows(trace->steps, step_time, true);
+    number_steps(trace);
     g_autofree uint32_t *phases = sort_rows(trace->phases, phase_time, true);
     g_autofree uint32_t *uses = sort_rows(trace->uses, use_time, true);
     g_autofree uint32_t *calls = sort_rows(trace->calls, call_time, true);

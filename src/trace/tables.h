@@ -57,6 +57,8 @@ typedef struct LsStep {
     int64_t samples, operations; /* 0: not said */
     bool cut;            /* begun before, or not ended within, the recording */
     bool inferred;       /* not marked by the program */
+    uint32_t column;     /* the step over all ranks: rows of one run and number have one; 0, 1, ... in the
+                          * order of runs and numbers; set when the trace is frozen */
 } LsStep;
 
 /* A phase of a step, marked by the program, that says how many operations it took: the span of a

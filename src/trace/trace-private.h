@@ -18,7 +18,7 @@ struct LsTrace {
     LsColumns spans;   /* of all tracks, one behind another */
     GPtrArray *blocks; /* memory of lanes and samples */
     int64_t first_ns, last_ns;
-    uint32_t world;
+    uint32_t world, n_columns; /* of steps */
 };
 
 struct LsBuilder {

@@ -233,6 +233,12 @@ ls_trace_get_rank_name(const LsTrace *trace, uint32_t rank)
 }
 
 uint32_t
+ls_trace_count_steps(const LsTrace *trace)
+{
+    return trace->n_columns;
+}
+
+uint32_t
 ls_trace_get_world(const LsTrace *trace)
 {
     return trace->world;

@@ -53,6 +53,8 @@ const LsFinding *ls_trace_get_findings(const LsTrace *trace, size_t *ret_n);
 const char *ls_trace_get_rank_label(const LsTrace *trace, uint32_t rank);
 /* The same in a sentence: "rank 17", "a process of no known rank (pid 812)". */
 const char *ls_trace_get_rank_name(const LsTrace *trace, uint32_t rank);
+/* Steps over all ranks: columns (LsStep.column) run from 0 to this. */
+uint32_t ls_trace_count_steps(const LsTrace *trace);
 /* Ranks the job had, as far as any file says. */
 uint32_t ls_trace_get_world(const LsTrace *trace);
 /* Ranks of the job of which nothing is known: whoever was last may be one of them. */

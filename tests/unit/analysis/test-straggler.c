@@ -3,6 +3,8 @@
  * Who is named and for how much: 4 ranks on 2 hosts, one step of 1000 ns, each rank computing until
  * it submits one tensor; two buffers may wait at the same time.
  */
+#include "analysis/ledger.h"
+#include "analysis/straggler.h"
 #include "tests/unit/sample-cells.h"
 #include "tests/unit/sample-trace.h"
 
@@ -81,11 +83,76 @@ test_host_by_turns(void)
     check_set(table, 5, "host", 2, 1120, 560);
 }
 
+/* Two runs in one folder, both with a step 7: rank 1 is last in the first by 300, in the second by
+ * 100, of which the others compute none. Two steps, not one. */
+static void
+test_two_runs(void)
+{
+    LsProcess *processes[4];
+
+    for (int i = 0; i < 4; i++) {
+        int run = i / 2, rank = i % 2;
+        int64_t at = 10000 * run, late = rank == 0 ? 0 : run == 0 ? 300 : 100;
+        LsProcess *process = processes[i] = sample_process(rank, 2, "gpu01");
+        uint32_t call = sample_call(process, 10 + run, 8, at + 700, at + 740);
+
+        process->rank.run = (uint32_t)run;
+        process->rank.incarnation = run;
+        sample_step(process, 7, at, at + 1000);
+        sample_phase(process, "forward", at, at + 200 + late, 0);
+        sample_use(process, "a", 0, call, at + 200 + late, at + 690);
+        sample_call(process, run, 8, at - 300, at - 200);
+    }
+    g_autoptr(LsTrace) trace = sample_freeze(processes, 4, 2);
+    g_autoptr(LsActivity) activity = ls_activity_new(trace);
+    LsAnalysisInput input = {trace, activity, NULL, INT64_MIN, INT64_MAX};
+    g_autoptr(LsScope) scope = ls_scope_new(&input);
+    g_autoptr(GArray) found = ls_stragglers_find(&input, scope);
+    LsStraggler late = {0};
+
+    g_assert_cmpuint(ls_scope_get_steady(scope), ==, 2);
+    for (guint i = 0; i < found->len && late.steps_last == 0; i++)
+        late = g_array_index(found, LsStraggler, i);
+    g_assert_cmpint(late.steps_last, ==, 2);
+    g_assert_cmpint(late.steps_judged, ==, 2);
+    g_assert_cmpint(late.cost_ns_per_step, ==, 200);
+    g_assert_cmpfloat(late.share_since, ==, 1);
+    g_assert_cmpint(ls_ledger_make(&input, scope).imbalance_ns, ==, 0);
+}
+
+/* A step that one run cut is whole in the other. */
+static void
+test_cut_in_one_run(void)
+{
+    LsProcess *processes[2];
+
+    for (int run = 0; run < 2; run++) {
+        processes[run] = sample_process(0, 1, "gpu01");
+        processes[run]->rank.run = (uint32_t)run;
+        processes[run]->rank.incarnation = run;
+        sample_step(processes[run], 0, 10000 * run, 10000 * run + 1000);
+        g_array_index(processes[run]->steps, LsStep, 0).cut = run == 0;
+    }
+    g_autoptr(LsTrace) trace = sample_freeze(processes, 2, 1);
+    g_autoptr(LsActivity) activity = ls_activity_new(trace);
+    LsAnalysisInput input = {trace, activity, NULL, INT64_MIN, INT64_MAX};
+    g_autoptr(LsScope) scope = ls_scope_new(&input);
+    size_t n;
+    const LsStep *steps = ls_trace_get_steps(trace, &n);
+
+    g_assert_cmpuint(n, ==, 2);
+    g_assert_false(ls_scope_is_steady(scope, &steps[0]));
+    g_assert_true(ls_scope_is_steady(scope, &steps[1]));
+    g_assert_cmpuint(ls_scope_get_steady(scope), ==, 1);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/analysis/straggler/waits-at-once-are-one-wait", test_one_rank);
     g_test_add_func("/analysis/straggler/host-of-ranks-late-by-turns", test_host_by_turns);
+    g_test_add_func("/analysis/straggler/two-runs-have-steps-of-their-own", test_two_runs);
+    g_test_add_func("/analysis/scope/a-cut-step-is-whole-in-another-run", test_cut_in_one_run);
     return g_test_run();
 }

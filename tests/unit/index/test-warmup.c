@@ -41,6 +41,22 @@ make_trace(const Case *one)
     return sample_freeze(&process, 1, 1);
 }
 
+/* Whole steps that are warm-up; they stand before all others. */
+static size_t
+count_warmup(const LsTrace *trace)
+{
+    size_t n, warmup = 0;
+    g_autofree LsStepState *states = ls_warmup_find(trace, &n);
+
+    g_assert_cmpuint(n, ==, STEPS);
+    for (size_t i = 0; i < n; i++) {
+        g_assert_cmpint(states[i].number, ==, (int64_t)i);
+        g_assert_true(i == 0 || states[i - 1].warmup || !states[i].warmup);
+        warmup += states[i].warmup && !states[i].cut;
+    }
+    return warmup;
+}
+
 static void
 test_rule(void)
 {
@@ -57,11 +73,9 @@ test_rule(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(LsTrace) trace = make_trace(&cases[i]);
-        g_autoptr(GArray) numbers = ls_warmup_list_steps(trace);
 
         g_test_message("%s", cases[i].what);
-        g_assert_cmpuint(numbers->len, ==, STEPS - (cases[i].cut >= 0));
-        g_assert_cmpuint(ls_warmup_find(trace, numbers), ==, cases[i].warmup);
+        g_assert_cmpuint(count_warmup(trace), ==, cases[i].warmup);
     }
 }
 
@@ -74,9 +88,40 @@ test_never_settles(void)
     for (int step = 0; step < STEPS; step++)
         sample_step(process, step, 100000 * step, 100000 * step + (1 << (STEPS - step)) / 64);
     g_autoptr(LsTrace) trace = sample_freeze(&process, 1, 1);
-    g_autoptr(GArray) numbers = ls_warmup_list_steps(trace);
 
-    g_assert_cmpuint(ls_warmup_find(trace, numbers), ==, 0);
+    g_assert_cmpuint(count_warmup(trace), ==, 0);
+}
+
+/* The second run begins slowly too, with numbers of its own: each warms up for itself, and a step
+ * that one of them cut is whole in the other. */
+static void
+test_runs_apart(void)
+{
+    LsProcess *processes[2];
+
+    for (int run = 0; run < 2; run++) {
+        processes[run] = sample_process(0, 1, "gpu01");
+        processes[run]->rank.run = (uint32_t)run;
+        processes[run]->rank.incarnation = run;
+        for (int step = 0; step < STEPS; step++) {
+            int64_t start_ns = 100000 * run + 1000 * step;
+
+            sample_step(processes[run], step, start_ns,
+                        start_ns + (step <= run ? 900 : 100 + step % 5));
+        }
+        g_array_index(processes[run]->steps, LsStep, 9).cut = run == 0;
+    }
+    g_autoptr(LsTrace) trace = sample_freeze(processes, 2, 1);
+    size_t n;
+    g_autofree LsStepState *states = ls_warmup_find(trace, &n);
+
+    g_assert_cmpuint(n, ==, 2 * STEPS);
+    for (size_t i = 0; i < n; i++) {
+        g_assert_cmpuint(states[i].run, ==, i / STEPS);
+        g_assert_cmpint(states[i].number, ==, (int64_t)(i % STEPS));
+        g_assert_cmpint(states[i].warmup, ==, i % STEPS <= i / STEPS);
+        g_assert_cmpint(states[i].cut, ==, i == 9);
+    }
 }
 
 int
@@ -84,6 +129,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/index/warmup/each-part-of-the-rule", test_rule);
+    g_test_add_func("/index/warmup/each-run-warms-up-for-itself", test_runs_apart);
     g_test_add_func("/index/warmup/a-run-that-never-settles-has-none", test_never_settles);
     return g_test_run();
 }

@@ -7,6 +7,7 @@
 #include "layout/hit.h"
 #include "layout/inspect.h"
 #include "layout/scene.h"
+#include "layout/tensors.h"
 #include "tests/unit/sample-trace.h"
 
 typedef struct Pair {
@@ -255,13 +256,52 @@ test_same_warmup(void)
     g_autoptr(LsTrace) trace = sample_freeze(&process, 1, 1);
     LsActivity *activity = ls_activity_new(trace);
     LsModel *model = ls_model_new(trace, activity);
-    g_autoptr(GArray) numbers = ls_warmup_list_steps(trace);
-    size_t n, warmup = ls_warmup_find(trace, numbers);
+    size_t n, n_states;
+    g_autofree LsStepState *states = ls_warmup_find(trace, &n_states);
     const LsStepColumn *steps = ls_model_get_steps(model, &n);
-    g_assert_cmpuint(warmup, ==, 2);
-    for (size_t i = 0; i < n; i++)
-        g_assert_cmpint(steps[i].warmup, ==, i < warmup);
+    g_assert_cmpuint(n, ==, n_states);
+    for (size_t i = 0; i < n; i++) {
+        g_assert_cmpint(states[i].warmup, ==, i < 2);
+        g_assert_cmpint(steps[i].warmup, ==, i < 2);
+    }
     g_assert_cmpint(steps[ls_model_find_slowest_step(model)].step_ns, ==, 104);
+    ls_model_free(model);
+    ls_activity_free(activity);
+}
+
+/* Two runs in one folder use the same names and numbers: nothing is paired between them. */
+static void
+test_two_runs(void)
+{
+    LsProcess *processes[4];
+    for (int i = 0; i < 4; i++) {
+        int run = i / 2, rank = i % 2;
+        int64_t at = 10000 * run;
+        LsProcess *process = processes[i] = sample_process(rank, 2, "host");
+        process->rank.run = (uint32_t)run;
+        process->rank.incarnation = run;
+        sample_step(process, 3, at, at + 1000 - 100 * run);
+        uint32_t call = sample_call(process, run, 8, at + 700, at + 740);
+        sample_use(process, "a", 0, call, at + 100 * (rank + 1), at + 690);
+    }
+    g_autoptr(LsTrace) trace = sample_freeze(processes, 4, 2);
+    LsActivity *activity = ls_activity_new(trace);
+    LsModel *model = ls_model_new(trace, activity);
+    size_t n, n_ranks, n_uses;
+    const LsStepColumn *steps = ls_model_get_steps(model, &n);
+    const LsRank *ranks = ls_trace_get_ranks(trace, &n_ranks);
+    const LsUse *uses = ls_trace_get_uses(trace, &n_uses);
+    g_assert_cmpuint(n, ==, 2);
+    g_assert_cmpint(steps[0].step_ns, ==, 1000);
+    g_assert_cmpint(steps[1].step_ns, ==, 900);
+    g_assert_cmpint(ls_model_find_step(model, 3), ==, 0);
+    g_assert_cmpint(ls_model_find_column(model, steps[1].column), ==, 1);
+    for (size_t i = 0; i < n_uses; i++) {
+        const uint32_t *same = ls_model_get_occurrence(model, &uses[i], &n);
+        g_assert_cmpuint(n, ==, 2);
+        for (size_t k = 0; k < n; k++)
+            g_assert_cmpuint(ranks[uses[same[k]].rank].run, ==, ranks[uses[i].rank].run);
+    }
     ls_model_free(model);
     ls_activity_free(activity);
 }
@@ -400,6 +440,7 @@ main(int argc, char **argv)
     g_test_add_func("/layout/view/zoom-keeps-what-is-under-the-pointer", test_zoom);
     g_test_add_func("/layout/view/starts-at-the-slowest-steady-step", test_start_view);
     g_test_add_func("/layout/steps/warm-up-is-that-of-the-report", test_same_warmup);
+    g_test_add_func("/layout/model/two-runs-are-not-paired", test_two_runs);
     g_test_add_func("/layout/rows/a-group-bears-its-layer's-name", test_group_labels);
     g_test_add_func("/layout/power/the-run's-is-the-sum-of-its-devices", test_run_power);
     g_test_add_func("/layout/scene/random-traces-and-views", test_random);
