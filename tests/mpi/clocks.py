@@ -13,6 +13,7 @@ import time
 
 MPIRUN, RECORD, LOCKSTEP, GPU_TRAIN, DOUBLE = sys.argv[1:6]
 CLOCKS = [(0, 0), (5_000_000_000, 100_000), (-5_000_000_000, -100_000)]  # ns, ns a second
+BOUND_NS = 20_000_000
 number = failed = 0
 
 
@@ -38,22 +39,31 @@ def record(folder, anchor):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix='lockstep-clocks-') as where:
-        anchor = time.monotonic_ns()
-        done = record(f'{where}/run', anchor)
-        check('three ranks train', done.returncode == 0, done.stderr.strip().replace('\n', '\n# '))
-        text = subprocess.run([LOCKSTEP, 'report', f'{where}/run', '--format', 'json'], capture_output=True, text=True,
-                              check=True).stdout
+    for attempt in range(3):
+        with tempfile.TemporaryDirectory(prefix='lockstep-clocks-') as where:
+            anchor = time.monotonic_ns()
+            done = record(f'{where}/run', anchor)
+            if done.returncode != 0:
+                check('three ranks train', False, done.stderr.strip().replace('\n', '\n# '))
+                break
+            text = subprocess.run([LOCKSTEP, 'report', f'{where}/run', '--format', 'json'], capture_output=True,
+                                  text=True, check=True).stdout
         rows = {row['rank']: row for row in json.loads(text)['tables']['ranks']}
+        bounds = [rows[rank]['clock_uncertainty_ns'] for rank in range(len(CLOCKS))]
+        # A machine that does not let the ranks meet makes the bound wide, never wrong.
+        if max(bounds) >= BOUND_NS and attempt < 2:
+            print(f'# recorded again, bounds {bounds} ns', flush=True)
+            continue
         for rank, (offset, drift) in enumerate(CLOCKS):
-            row = rows[rank]
+            row, bound = rows[rank], bounds[rank]
             middle = (row['first_ns'] + row['last_ns']) // 2  # on the common clock, which is the true one
             expected = -(offset + (middle - anchor) * drift // 1_000_000_000)
-            error, bound = abs(row['clock_offset_ns'] - expected), row['clock_uncertainty_ns']
+            error = abs(row['clock_offset_ns'] - expected)
             method = 'collectives' if rank > 0 else 'reference'
             check(f'rank {rank}: by {method}, within the bound',
-                  row['clock_method'] == method and error <= bound + 2 and bound < 20_000_000,
+                  row['clock_method'] == method and error <= bound + 2 and bound < BOUND_NS,
                   f"{row['clock_method']}, off by {error} ns, bound {bound} ns")
+        break
     print(f'1..{number}')
     return 1 if failed else 0
 

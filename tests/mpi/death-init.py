@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 RANKS, LIMIT_S, TOLD_S, TRIES = 4, 8, 4, 5
+PATIENCE_S = 120
 PEER_LOST, STALLED = -9, -10
 
 
@@ -27,7 +28,8 @@ def read(folder, what, rank):
 
 def run(mpirun, victim, folder, doomed, call):
     command = [mpirun, '--enable-recovery', '-np', str(RANKS), victim, folder, str(doomed), str(call), str(LIMIT_S)]
-    subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=60, check=False)
+    subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=PATIENCE_S,
+                   check=False)
 
 
 def count_calls(mpirun, victim):
@@ -47,7 +49,7 @@ def kill(mpirun, victim, doomed, call, met):
             try:
                 run(mpirun, victim, folder, doomed, call)
             except subprocess.TimeoutExpired:
-                return ['mpirun did not end within 60 s']
+                return [f'mpirun did not end within {PATIENCE_S} s']
             calls, _ = read(folder, 'calls', doomed)
             if calls is None:
                 return list(get_faults(folder, doomed, met))

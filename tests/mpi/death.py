@@ -4,6 +4,9 @@
 TAP. Each case runs the victim program with recovery (survivors live on) and reads the files that it
 and its survivors wrote; times are of the one monotonic clock of this machine. Who reads the run is
 told once by each survivor, and once how the victim ended.
+
+The limits are of a machine that lets a process run when it can. A case in which nothing but times was wrong is
+run again, so that only a time that is never kept is a fault.
 """
 import json
 import pathlib
@@ -13,7 +16,7 @@ import sys
 import tempfile
 import time
 
-RANKS = 4
+RANKS, TRIES = 4, 5
 CASES = [
     ('pidfd', 2, ['watcher=auto']),
     ('polled', 2, ['watcher=poll']),
@@ -29,6 +32,7 @@ CASES = [
     ('tree-root', 0, ['control=tree']),
     ('tree-two-hosts', 1, ['control=tree', '2']),
 ]
+LATE = 'too late:'
 # With settings of another plane: the same, less often.
 FEW = {'pidfd', 'rank-0', 'two-hosts-other'}
 
@@ -57,16 +61,18 @@ def get_faults(folder, doomed, stderr, seconds):
         if f'rank {doomed} (process' not in text:
             yield f'rank {rank} was told: {text}'
         if knew - died > 500_000_000:
-            yield f'rank {rank} knew after {(knew - died) / 1e6:.0f} ms'
-        if code != 9 or left - died > 2_000_000_000:
-            yield f'rank {rank} left with {code} after {(left - died) / 1e6:.0f} ms'
+            yield f'{LATE} rank {rank} knew after {(knew - died) / 1e6:.0f} ms'
+        if code != 9:
+            yield f'rank {rank} left with {code}'
+        if left - died > 2_000_000_000:
+            yield f'{LATE} rank {rank} left after {(left - died) / 1e6:.0f} ms'
         traces = list((folder / 'run').glob(f'rank-{rank:05d}.*.lks'))
         if len(traces) != 1 or f'rank {doomed} (process'.encode() not in traces[0].read_bytes():
             yield f'the trace of rank {rank} does not name rank {doomed}'
     if f'rank {doomed} (process' not in stderr:
         yield f'standard error does not name rank {doomed}'
     if seconds > 20:
-        yield f'mpirun took {seconds:.0f} s'
+        yield f'{LATE} mpirun took {seconds:.0f} s'
 
 
 def get_retold(lockstep, folder, doomed):
@@ -90,11 +96,22 @@ def run(mpirun, victim, lockstep, doomed, arguments):
                    victim, name, str(doomed), *arguments]
         start = time.monotonic()
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         except subprocess.TimeoutExpired:
-            return ['mpirun did not end within 60 s']
+            return ['mpirun did not end within 120 s']
         seconds = time.monotonic() - start
         return [*get_faults(folder, doomed, done.stderr, seconds), *get_retold(lockstep, folder, doomed)]
+
+
+def try_run(*arguments):
+    """The faults of the first run that had others than times, or none; else of the last."""
+    for _ in range(TRIES):
+        faults = run(*arguments)
+        if not faults or any(not fault.startswith(LATE) for fault in faults):
+            break
+        for fault in faults:
+            print(f'# {fault}')
+    return faults
 
 
 def main():
@@ -104,7 +121,7 @@ def main():
     print(f'1..{len(cases)}')
     for number, (name, doomed, arguments) in enumerate(cases, 1):
         arguments = [';'.join([arguments[0], *settings]), *arguments[1:]]
-        faults = run(mpirun, victim, lockstep, doomed, arguments)
+        faults = try_run(mpirun, victim, lockstep, doomed, arguments)
         failed += bool(faults)
         for fault in faults:
             print(f'# {fault}')

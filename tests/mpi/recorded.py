@@ -3,7 +3,8 @@
 
 The training sample keeps its own log of submissions by its own readings of the clock; the report must
 agree with it: every tensor with its count and bytes, the late rank, how long the others waited for it,
-and what the wait is not part of. Times are compared loosely enough for two cores shared by many.
+and what the wait is not part of. Times are looked at in recordings in which the rank was late as it was told
+to be, by the log: others use this machine too, and hold up other ranks.
 """
 import csv
 import json
@@ -15,6 +16,7 @@ import tempfile
 
 MPIRUN, TRAIN, LOCKSTEP = sys.argv[1], *(str(pathlib.Path(name).resolve()) for name in sys.argv[2:4])
 RANKS, STEPS, SLOW, SLOW_MS = 4, 40, 2, 20
+RECORDINGS = 5  # at most, for times
 
 
 def record(folder):
@@ -61,11 +63,26 @@ def check_steps(tables, log):
     assert ranks == [(rank, 0, 0) for rank in range(RANKS)], ranks
 
 
-def check_waits(tables, log):
-    """Of each step's first buffer: arrivals by the log are those of its last tensor."""
+def get_times(log):
+    """step, tensor -> rank -> when it submitted, in the order of rank 0"""
     times = {}
     for row in log:
         times.setdefault((int(row['step']), row['tensor']), {})[int(row['rank'])] = int(row['time_ns'])
+    return times
+
+
+def is_as_told(log):
+    """Whether the rank was the late one, and about as late as told, in nearly every step."""
+    late = {}
+    for (step, _), by_rank in get_times(log).items():
+        others = max(time for rank, time in by_rank.items() if rank != SLOW)
+        late.setdefault(step, by_rank[SLOW] - others)
+    return sum(0.7 * SLOW_MS * 1e6 < late[step] for step in range(STEPS)) >= 0.85 * STEPS
+
+
+def check_waits(tables, log):
+    """Of each step's first buffer: arrivals by the log are those of its last tensor."""
+    times = get_times(log)
     off, transfers, slow = [], [], 0
     for step in range(STEPS):
         rows = [row for row in tables['collectives'] if row['step'] == step and
@@ -89,13 +106,39 @@ def check_waits(tables, log):
     assert near >= 0.95 * STEPS, f'{near} of {STEPS} steps within 3 ms'
 
 
+def measure_union(intervals):
+    length, end = 0, -1
+    for first, last in sorted(intervals):
+        length += max(last - max(first, end), 0)
+        end = max(end, last)
+    return length
+
+
+def sum_waits(tables, log):
+    """rank -> ns that it waited for the slow one, by the log: at the last tensor of each buffer."""
+    times, waits = get_times(log), dict.fromkeys(set(range(RANKS)) - {SLOW}, 0)
+    for step in range(STEPS):
+        names = [row['tensor'] for row in log if int(row['rank']) == 0 and int(row['step']) == step]
+        rows = [row for row in tables['collectives'] if row['step'] == step and row['operation'] == 'allreduce']
+        last, arrivals = -1, []
+        for row in sorted(rows, key=lambda row: row['start_ns']):
+            last += row['tensors']
+            arrivals.append(times[step, names[last]])
+        for rank in waits:
+            waits[rank] += measure_union([(by_rank[rank], by_rank[SLOW]) for by_rank in arrivals
+                                          if by_rank[SLOW] == max(by_rank.values())])
+    return waits
+
+
 def check_straggler(tables, log):
-    assert log
     rows = {row['rank']: row for row in tables['stragglers'] if row['level'] == 'rank'}
     slow = rows.pop(SLOW)
     assert slow['times_last'] > 4 * max(row['times_last'] for row in rows.values()), rows
+    waits, found = sum_waits(tables, log), slow['waited_for_ns']
+    assert abs(found - sum(waits.values())) < 0.1 * found, f'{found} ns were waited for it, by the log {waits}'
+    # What is hidden behind the others' own compute costs nothing.
     cost = slow['cost_ns_per_step']
-    assert 0.7 * SLOW_MS * 1e6 < cost < 1.3 * SLOW_MS * 1e6, f'costs {cost} ns a step'
+    assert 0.6 * SLOW_MS * 1e6 < cost < 1.1 * min(waits.values()) / STEPS, f'costs {cost} ns a step, {waits}'
 
 
 TESTS = [
@@ -107,34 +150,44 @@ TESTS = [
 ]
 
 
-def try_check(check, tables, log):
-    """None, or what is wrong. Times are given two more recordings: others use this machine too."""
-    for attempt in range(3 if check is check_waits else 1):
+def get_recording(recordings, number):
+    if number == len(recordings):
+        with tempfile.TemporaryDirectory() as folder:
+            recordings.append(record(pathlib.Path(folder)))
+    return recordings[number]
+
+
+def try_check(check, recordings):
+    """None, or what is wrong, and whether it could be seen."""
+    of_times, text, seen = check in (check_waits, check_straggler), None, False
+    for number in range(RECORDINGS if of_times else 1):
+        tables, log = get_recording(recordings, number)
+        if of_times and not is_as_told(log):
+            print(f'# recording {number + 1}: by the log, other ranks were held up')
+            continue
+        seen = True
         try:
-            if attempt > 0:
-                with tempfile.TemporaryDirectory() as folder:
-                    tables, log = record(pathlib.Path(folder))
             check(tables, log)
-            return None
+            return None, True
         except (AssertionError, KeyError, TypeError) as fault:
             text = f'{type(fault).__name__}: {fault}'
-            print(f'# recording {attempt + 1}: {text}')
-    return text
+            print(f'# recording {number + 1}: {text}')
+    return text, seen
 
 
 def main():
     failed = 0
+    recordings = []
     print(f'1..{len(TESTS)}')
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            tables, log = record(pathlib.Path(folder))
-        except (AssertionError, OSError, ValueError, subprocess.SubprocessError) as fault:
-            print(f'Bail out! {fault}')
-            return 1
-    for number, (name, check) in enumerate(TESTS, 1):
-        fault = try_check(check, tables, log)
-        failed += fault is not None
-        print(f'not ok {number} {name}\n# {fault}' if fault else f'ok {number} {name}')
+    try:
+        for number, (name, check) in enumerate(TESTS, 1):
+            fault, seen = try_check(check, recordings)
+            failed += fault is not None
+            skip = '' if seen else f' # SKIP this machine held up other ranks in {RECORDINGS} recordings'
+            print(f'not ok {number} {name}\n# {fault}' if fault else f'ok {number} {name}{skip}', flush=True)
+    except (AssertionError, OSError, ValueError, subprocess.SubprocessError) as fault:
+        print(f'Bail out! {fault}')
+        return 1
     return 1 if failed else 0
 
 

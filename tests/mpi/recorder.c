@@ -76,6 +76,24 @@ recorder_count(LsRecordKind kind, const char *name)
     return n;
 }
 
+bool
+recorder_await(LsRecordKind kind, int64_t first, guint n)
+{
+    for (int i = 0; i < 60000; i++) {
+        guint found = 0;
+        g_mutex_lock(&lock);
+        for (guint k = 0; k < records->len; k++) {
+            const LsRecord *record = &g_array_index(records, LsRecord, k);
+            found += matches(record, kind, NULL) && (first < 0 || record->args[0] == first);
+        }
+        g_mutex_unlock(&lock);
+        if (found >= n)
+            return true;
+        g_usleep(1000);
+    }
+    return false;
+}
+
 guint
 recorder_count_open(LsRecordKind kind)
 {

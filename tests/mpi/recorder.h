@@ -15,6 +15,9 @@ const LsRecord *recorder_get(LsRecordKind kind, const char *name, guint n);
 const char *recorder_name(const LsRecord *record);
 /* Whether a notice held this text. */
 bool recorder_heard(const char *part);
+/* Waits for n of the kind, whose first argument is `first` (-1: any); false: not within a minute.
+ */
+bool recorder_await(LsRecordKind kind, int64_t first, guint n);
 /* Called by the communication thread before its first cycle. */
 void recorder_set_thread_hook(void (*hook)(void));
 /* Records with the open flag. */

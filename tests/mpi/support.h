@@ -21,6 +21,10 @@ void support_close(lockstep_context *context);
 
 lockstep_tensor support_tensor(const char *name, const void *input, void *output, int64_t count,
                                lockstep_dtype dtype);
+/* Another rank goes on when this one has seen what it waits for, however long that takes: at
+ * MPI_THREAD_MULTIPLE alone, and without work for the processor meanwhile. */
+void support_tell(int rank);
+void support_await(int rank);
 /* Allreduce, then wait for it. */
 lockstep_status support_reduce(lockstep_context *context, const lockstep_tensor *tensor,
                                lockstep_op op);

@@ -141,19 +141,34 @@ test_no_memory_while_fusing(void)
 
 /* -- A stopped rank -- */
 
-/* A process of its own wakes it, since a stopped one cannot wake itself. */
-static void
+static bool
+is_stopped(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid), *text = NULL;
+    const char *end = NULL;
+    if (g_file_get_contents(path, &text, NULL, NULL))
+        end = strrchr(text, ')');
+    return end != NULL && end[1] != '\0' && end[2] == 'T';
+}
+
+/* A process of its own wakes it, since a stopped one cannot wake itself. The time when it was awake
+ * again, on the one clock of this machine. */
+static int64_t
 stop_for(int seconds)
 {
     pid_t self = getpid(), child = fork();
     if (child == 0) {
+        while (!is_stopped(self))
+            usleep(1000);
         sleep((unsigned)seconds);
         kill(self, SIGCONT);
         _exit(0);
     }
     g_assert_cmpint(child, >, 0);
     kill(self, SIGSTOP);
+    int64_t awake_us = g_get_monotonic_time();
     waitpid(child, NULL, 0);
+    return awake_us;
 }
 
 /* Five seconds are no death: the others wait, say whom for, and go on; a lower limit makes it a
@@ -163,23 +178,25 @@ test_stopped(gconstpointer settings)
 {
     enum { SECONDS = 5 };
     bool limited = strstr(settings, "stall_limit_s") != NULL;
+    int64_t awake_us = 0, first_us;
     recorder_start();
     lockstep_context *context = support_open(settings);
     assert_status(reduce_ones(context, "steady", 100), LOCKSTEP_OK);
     MPI_Barrier(MPI_COMM_WORLD);
-    gint64 start = g_get_monotonic_time();
+    int64_t start_us = g_get_monotonic_time();
     if (support_rank() == 1)
-        stop_for(SECONDS);
+        awake_us = stop_for(SECONDS);
     lockstep_status status = reduce_ones(context, "steady", 100);
-    gint64 took = g_get_monotonic_time() - start;
-    g_test_message("status %d after %.2f s", (int)status, (double)took / 1e6);
+    int64_t end_us = g_get_monotonic_time();
+    g_test_message("status %d after %.2f s", (int)status, (double)(end_us - start_us) / 1e6);
+    g_assert_true(status == LOCKSTEP_OK || (limited && status == LOCKSTEP_ERR_STALLED));
+    MPI_Bcast(&awake_us, 1, MPI_INT64_T, 1, MPI_COMM_WORLD);
+    MPI_Allreduce(&start_us, &first_us, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
     /* A stopped rank holds up an exchange of all, and no one can judge before it is back; the
      * tree's ranks go on exchanging. */
     bool judged = status == LOCKSTEP_ERR_STALLED && support_rank() != 1;
-    g_assert_cmpint(took, >=, judged ? 1900000 : SECONDS * 900000);
-    g_assert_cmpint(took, <, (SECONDS + 4) * 1000000);
-    g_assert_true(status == LOCKSTEP_OK || (limited && status == LOCKSTEP_ERR_STALLED));
-    MPI_Barrier(MPI_COMM_WORLD);
+    g_assert_cmpint(end_us, >=, judged ? first_us + 2000000 : awake_us);
+    g_assert_cmpint(end_us, <, awake_us + 20000000);
     assert_status(reduce_ones(context, "after", 100), LOCKSTEP_OK);
     support_close(context);
     /* The wait is in the trace of who waited, and the others' exchange with it. */
@@ -187,26 +204,49 @@ test_stopped(gconstpointer settings)
     const LsRecord *done = recorder_get(LS_RECORD_DONE, "steady", 1);
     if (support_rank() == 0 && !judged)
         g_assert_true(recorder_heard("rank 1 (process") && recorder_heard("has been stopped for"));
+    g_assert_cmpint(submit->start_ns, >=, start_us * 1000);
     if (support_rank() != 1 && !judged)
-        g_assert_cmpint(done->start_ns - submit->start_ns, >=, SECONDS * INT64_C(900000000));
+        g_assert_cmpint(done->start_ns, >=, awake_us * 1000);
 }
 
-/* A rank that is late without being stopped is named in time. */
+/* When the last cycle before a moment began. */
+static int64_t
+find_cycle_before(int64_t time_ns)
+{
+    int64_t last_ns = INT64_MIN;
+    for (guint i = 0; i < recorder_count(LS_RECORD_CYCLE, NULL); i++) {
+        const LsRecord *cycle = recorder_get(LS_RECORD_CYCLE, NULL, i);
+        if (cycle->end_ns <= time_ns)
+            last_ns = cycle->start_ns;
+    }
+    return last_ns;
+}
+
+/* A rank that is late without being stopped is named, in the first cycle in which it can be: the
+ * one before began when the limit was not yet over. It comes when it has been named. */
 static void
 test_late(void)
 {
+    enum { LIMIT_NS = 300000000 };
+    float data[100] = {0};
+    lockstep_handle handle;
+    lockstep_tensor tensor = support_tensor("w", data, data, 100, LOCKSTEP_FLOAT32);
     recorder_start();
     lockstep_context *context = support_open("stall_warning_s=0.3");
     if (support_rank() == 1)
-        g_usleep(1500000);
-    assert_status(reduce_ones(context, "w", 100), LOCKSTEP_OK);
+        support_await(0);
+    assert_status(lockstep_allreduce(context, &tensor, LOCKSTEP_SUM, &handle), LOCKSTEP_OK);
+    if (support_rank() == 0) {
+        g_assert_true(recorder_await(LS_RECORD_STALL, 1, 1));
+        support_tell(1);
+    }
+    assert_status(lockstep_wait(context, handle, 60000), LOCKSTEP_OK);
     support_close(context);
     if (support_rank() == 0) {
         const LsRecord *stall = recorder_get(LS_RECORD_STALL, "w", 0);
-        g_assert_nonnull(stall);
-        g_assert_cmpint(stall->args[0], ==, 1);
-        g_assert_cmpint(stall->args[1], >=, 300000000);
-        g_assert_cmpint(stall->args[1], <, 1500000000);
+        g_assert_cmpint(stall->args[1], >=, LIMIT_NS);
+        g_assert_cmpint(find_cycle_before(stall->start_ns), <,
+                        stall->start_ns - stall->args[1] + LIMIT_NS);
         g_assert_true(recorder_heard("tensor w has waited"));
     }
 }
@@ -256,8 +296,10 @@ test_twice(void)
     lockstep_tensor again = support_tensor("w", &other, &other, 1, LOCKSTEP_FLOAT32);
     lockstep_tensor apart = support_tensor("v", &third, &third, 1, LOCKSTEP_FLOAT32);
     const lockstep_tensor *pair[] = {&apart, &again};
+    if (support_rank() != 0) /* until then it is still on its way */
+        MPI_Barrier(MPI_COMM_WORLD);
     assert_status(lockstep_allreduce(context, &tensor, LOCKSTEP_SUM, &handle), LOCKSTEP_OK);
-    if (support_rank() == 0) { /* the others have not submitted: it is still on its way */
+    if (support_rank() == 0) {
         assert_status(lockstep_allreduce(context, &again, LOCKSTEP_SUM, &second),
                       LOCKSTEP_ERR_DUPLICATE);
         assert_contains(lockstep_last_error(), "tensor w");
@@ -265,8 +307,8 @@ test_twice(void)
         assert_status(lockstep_allreduce_group(context, pair, 2, LOCKSTEP_SUM, both),
                       LOCKSTEP_ERR_DUPLICATE);
         g_assert_cmpuint(both[0] + both[1], ==, 0);
+        MPI_Barrier(MPI_COMM_WORLD);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
     assert_status(lockstep_wait(context, handle, 60000), LOCKSTEP_OK);
     g_assert_cmpfloat(other, ==, 1);
     assert_status(support_reduce(context, &apart, LOCKSTEP_SUM), LOCKSTEP_OK);
@@ -283,24 +325,30 @@ leave(void *context)
 static void
 test_after_shutdown(void)
 {
-    lockstep_context *context = support_open("linger_ms=1000");
-    float one = 1;
+    lockstep_context *context = support_open("linger_ms=60000");
+    float one = 1, other_one = 1;
     lockstep_handle handle;
     lockstep_tensor tensor = support_tensor("w", &one, &one, 1, LOCKSTEP_FLOAT32);
-    lockstep_tensor late = support_tensor("late", &one, &one, 1, LOCKSTEP_FLOAT32);
+    lockstep_tensor late = support_tensor("late", &other_one, &other_one, 1, LOCKSTEP_FLOAT32);
     assert_status(reduce_ones(context, "before", 4), LOCKSTEP_OK);
-    MPI_Barrier(MPI_COMM_WORLD);
     if (support_rank() == 0) { /* something on its way keeps it from being gone at once */
+        lockstep_status status;
         assert_status(lockstep_allreduce(context, &tensor, LOCKSTEP_SUM, &handle), LOCKSTEP_OK);
+        assert_status(lockstep_allreduce(context, &late, LOCKSTEP_SUM, &handle), LOCKSTEP_OK);
         GThread *thread = g_thread_new("leave", leave, context);
-        g_usleep(200000);
-        assert_status(lockstep_allreduce(context, &late, LOCKSTEP_SUM, &handle),
-                      LOCKSTEP_ERR_SHUT_DOWN);
+        do /* until that thread has begun to leave, the name is on its way already */
+            status = lockstep_allreduce(context, &late, LOCKSTEP_SUM, &handle);
+        while (status == LOCKSTEP_ERR_DUPLICATE);
+        assert_status(status, LOCKSTEP_ERR_SHUT_DOWN);
         assert_contains(lockstep_last_error(), "tensor late: this rank is shutting down");
+        MPI_Barrier(MPI_COMM_WORLD);
         g_assert_cmpint(GPOINTER_TO_INT(g_thread_join(thread)), ==, LOCKSTEP_OK);
     } else {
         lockstep_status status = LOCKSTEP_OK;
-        for (int i = 0; i < 200 && status == LOCKSTEP_OK; i++) {
+        MPI_Barrier(MPI_COMM_WORLD); /* until then nothing lets rank 0 go */
+        assert_status(lockstep_allreduce(context, &tensor, LOCKSTEP_SUM, &handle), LOCKSTEP_OK);
+        assert_status(lockstep_allreduce(context, &late, LOCKSTEP_SUM, &handle), LOCKSTEP_OK);
+        for (int i = 0; i < 3000 && status == LOCKSTEP_OK; i++) {
             g_autofree char *name = g_strdup_printf("alone/%d", i);
             lockstep_tensor other = support_tensor(name, &one, &one, 1, LOCKSTEP_FLOAT32);
             status = lockstep_allreduce(context, &other, LOCKSTEP_SUM, &handle);

@@ -314,10 +314,36 @@ check_late_tensor(const Job *job, const char *folder)
     json_object_put(rows);
 }
 
-static void
-test_job(const void *data)
+/* Whether by the job's own log the rank that was to be late was the last mostly, and the tensor
+ * late by so much: on a busy machine others may be later. */
+static bool
+is_as_told(const Job *job, const Log *log)
 {
-    const Job *job = data;
+    int told = 0, of = 0;
+
+    for (int tensor = 0; tensor < N_TENSORS; tensor++)
+        for (int step = 0; step < STEPS; step++) {
+            int64_t late_ns = log->submit[job->late_rank][tensor][step].before_ns;
+            int64_t first_ns = INT64_MAX, others_ns = INT64_MIN;
+
+            if (job->late_tensor >= 0 && tensor != job->late_tensor)
+                continue;
+            for (int rank = 0; rank < job->ranks; rank++) {
+                if (rank == job->late_rank)
+                    continue;
+                first_ns = MIN(first_ns, log->submit[rank][tensor][step].after_ns);
+                others_ns = MAX(others_ns, log->submit[rank][tensor][step].after_ns);
+            }
+            told += late_ns > others_ns && late_ns - first_ns > LATE_MS * INT64_C(800000);
+            of++;
+        }
+    return 10 * told >= 8 * of;
+}
+
+/* false: it has been checked, but for who was late, since that did not come about. */
+static bool
+run_and_check(const Job *job)
+{
     g_autofree char *folder = g_dir_make_tmp("lockstep-standin-XXXXXX", NULL);
     g_autofree char *run = g_build_filename(folder, "run", NULL);
     g_autofree Log *log = g_new0(Log, 1);
@@ -330,11 +356,25 @@ test_job(const void *data)
     g_assert_no_error(error);
     check_uses(job, trace, log);
     check_control(job, trace);
-    if (job->late_tensor < 0)
-        check_late_rank(job, folder);
-    else
-        check_late_tensor(job, folder);
+    if (is_as_told(job, log)) {
+        if (job->late_tensor < 0)
+            check_late_rank(job, folder);
+        else
+            check_late_tensor(job, folder);
+    }
     remove_all(folder);
+    return is_as_told(job, log);
+}
+
+static void
+test_job(const void *data)
+{
+    bool is_told = false;
+
+    for (int i = 0; i < 5 && !is_told; i++)
+        is_told = run_and_check(data);
+    if (!is_told)
+        g_test_skip("this machine held up other ranks for longer, five times");
 }
 
 int

@@ -5,6 +5,7 @@
 #include "recorder.h"
 #include "support.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -151,7 +152,8 @@ test_loop_time(gconstpointer settings)
     recorder_start();
     lockstep_context *context = support_open(settings);
     run_steps(context);
-    g_usleep(100000);
+    g_assert_true(recorder_await(LS_RECORD_SLEEP, -1, 1));
+    MPI_Barrier(MPI_COMM_WORLD); /* who leaves ends the others' cycles */
     support_close(context);
     static const char *const stages[] = {"DRAIN", "BUILD", "EXCHANGE", "PARSE"};
     guint cycles = recorder_count(LS_RECORD_CYCLE, NULL);
@@ -183,74 +185,130 @@ test_loop_time(gconstpointer settings)
         const LsRecord *next = recorder_get(LS_RECORD_CYCLE, NULL, (guint)sleep->args[0]);
         g_assert_cmpint(sleep->end_ns, <=, next->start_ns);
     }
-    g_assert_cmpuint(recorder_count(LS_RECORD_SLEEP, NULL), >, 0);
 }
 
-/* An idle second costs few cycles and next to no time; then a tensor goes through at once. */
+static gint64
+processor_us(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 + used.ru_utime.tv_usec +
+           used.ru_stime.tv_usec;
+}
+
+/* Sleeps a second and looks what it cost. Of cycles, 1, 2, 4, ... 64 ms and then 64 ms apart, a
+ * second has about 21. */
+static bool
+is_idle_second_cheap(void)
+{
+    guint cycles = recorder_count(LS_RECORD_CYCLE, NULL);
+    gint64 start = g_get_monotonic_time(), used = processor_us();
+    g_usleep(1000000);
+    gint64 took = g_get_monotonic_time() - start;
+    cycles = recorder_count(LS_RECORD_CYCLE, NULL) - cycles;
+    used = processor_us() - used;
+    g_test_message("%u cycles and %d us of processor time in %.2f idle seconds", cycles, (int)used,
+                   (double)took / 1e6);
+    return cycles >= 4 && cycles <= 40 * took / 1000000 && used < 300000;
+}
+
+/* An idle second costs few cycles and next to no time; then a tensor goes through at once. Where a
+ * rank is not let run, the others wait for it in MPI, and that is work: so the best of five. */
 static void
 test_idle(void)
 {
-    struct rusage before, after;
     float one = 1;
+    int cheap = 0, all_cheap = 0;
     recorder_start();
     lockstep_context *context = support_open(NULL);
     lockstep_tensor tensor = support_tensor("x", &one, &one, 1, LOCKSTEP_FLOAT32);
     assert_status(support_reduce(context, &tensor, LOCKSTEP_SUM), LOCKSTEP_OK);
-    guint cycles = recorder_count(LS_RECORD_CYCLE, NULL);
-    getrusage(RUSAGE_SELF, &before);
-    g_usleep(1000000);
-    getrusage(RUSAGE_SELF, &after);
-    cycles = recorder_count(LS_RECORD_CYCLE, NULL) - cycles;
-    gint64 used = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
-                  after.ru_utime.tv_usec - before.ru_utime.tv_usec +
-                  (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000 +
-                  after.ru_stime.tv_usec - before.ru_stime.tv_usec;
-    g_test_message("%u cycles and %d us of processor time in an idle second", cycles, (int)used);
-    g_assert_cmpuint(cycles, >=, 4);
-    g_assert_cmpuint(cycles, <=, 40); /* 1, 2, 4, ... 64 ms, then each 64 ms: about 21 */
-    g_assert_cmpint(used, <, 300000);
+    for (int i = 0; i < 5 && !all_cheap; i++) {
+        cheap |= is_idle_second_cheap();
+        MPI_Allreduce(&cheap, &all_cheap, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    }
+    g_assert_true(cheap);
     assert_status(support_reduce(context, &tensor, LOCKSTEP_SUM), LOCKSTEP_OK);
     support_close(context);
 }
 
+static int
+compare_times(const void *a, const void *b)
+{
+    int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+    return (one > other) - (one < other);
+}
+
+/* As many as fit in the time, and as far apart as was asked for; a rank that was not let run
+ * between two readings of the clock shows one pair of them nearer to each other, so the middle one
+ * counts. */
 static void
 test_clock_cycles(void)
 {
+    enum { PERIOD_NS = 20000000 };
     recorder_start();
+    gint64 start = g_get_monotonic_time();
     lockstep_context *context = support_open("cycle_start=clock;cycle_time_ms=20");
     g_usleep(500000);
+    g_assert_true(recorder_await(LS_RECORD_CYCLE, -1, 10));
+    MPI_Barrier(MPI_COMM_WORLD);
     support_close(context);
+    gint64 took_ns = (g_get_monotonic_time() - start) * 1000;
     guint cycles = recorder_count(LS_RECORD_CYCLE, NULL);
-    g_assert_cmpuint(cycles, <=, 28);
-    g_assert_cmpuint(cycles, >=, 5);
-    for (guint i = 1; i < cycles - 1; i++) {
-        int64_t apart = recorder_get(LS_RECORD_CYCLE, NULL, i)->start_ns -
-                        recorder_get(LS_RECORD_CYCLE, NULL, i - 1)->start_ns;
-        g_assert_cmpint(apart, >=, 19900000);
-    }
+    g_assert_cmpuint(cycles, <=, took_ns / PERIOD_NS + 3);
+    g_autofree int64_t *apart = g_new(int64_t, cycles);
+    for (guint i = 1; i < cycles; i++)
+        apart[i - 1] = recorder_get(LS_RECORD_CYCLE, NULL, i)->start_ns -
+                       recorder_get(LS_RECORD_CYCLE, NULL, i - 1)->start_ns;
+    qsort(apart, cycles - 1, sizeof *apart, compare_times);
+    g_assert_cmpint(apart[(cycles - 1) / 2], >=, PERIOD_NS - 100000);
+}
+
+/* Rank 1 comes when rank 0 has said that it is missed. */
+static void
+come_when_missed(guint stalls)
+{
+    if (support_rank() == 1)
+        support_await(0);
+    if (support_rank() != 0)
+        return;
+    g_assert_true(recorder_await(LS_RECORD_STALL, 1, stalls));
+    support_tell(1);
+}
+
+static const LsRecord *
+find_stall(const char *tensor, int missing)
+{
+    guint i = 0;
+    const LsRecord *stall = recorder_get(LS_RECORD_STALL, tensor, i);
+    while (stall != NULL && stall->args[0] != missing)
+        stall = recorder_get(LS_RECORD_STALL, tensor, ++i);
+    return stall;
 }
 
 static void
 test_stall(void)
 {
     float one = 1;
+    lockstep_handle handle;
     recorder_start();
     lockstep_context *context = support_open("stall_warning_s=0.1");
     lockstep_tensor tensor = support_tensor("grad/7", &one, &one, 1, LOCKSTEP_FLOAT32);
     if (support_rank() == 1)
-        g_usleep(400000);
-    assert_status(support_reduce(context, &tensor, LOCKSTEP_SUM), LOCKSTEP_OK);
+        come_when_missed(1);
+    assert_status(lockstep_allreduce(context, &tensor, LOCKSTEP_SUM, &handle), LOCKSTEP_OK);
+    if (support_rank() != 1)
+        come_when_missed(1);
+    assert_status(lockstep_wait(context, handle, -1), LOCKSTEP_OK);
     support_close(context);
-    guint stalls = recorder_count(LS_RECORD_STALL, "grad/7");
     if (support_rank() == 0) {
-        g_assert_cmpuint(stalls, >=, 1);
-        const LsRecord *stall = recorder_get(LS_RECORD_STALL, "grad/7", 0);
-        g_assert_cmpint(stall->args[0], ==, 1);
+        const LsRecord *stall = find_stall("grad/7", 1);
+        g_assert_nonnull(stall);
         g_assert_cmpint(stall->args[1], >=, 100000000);
         g_assert_true(recorder_heard("tensor grad/7"));
         g_assert_true(recorder_heard("rank 1"));
     } else {
-        g_assert_cmpuint(stalls, ==, 0);
+        g_assert_cmpuint(recorder_count(LS_RECORD_STALL, "grad/7"), ==, 0);
     }
 }
 
@@ -258,18 +316,25 @@ test_stall(void)
 static void
 test_many_stalls(void)
 {
-    static float data[20];
-    lockstep_handle handles[20];
+    enum { N = 20 };
+    static float data[N];
+    char names[N][16];
+    lockstep_handle handles[N];
+    lockstep_tensor tensors[N];
+    const lockstep_tensor *list[N];
     recorder_start();
     lockstep_context *context = support_open("stall_warning_s=0.2");
-    if (support_rank() == 1)
-        g_usleep(350000);
-    for (int i = 0; i < 20; i++) {
-        g_autofree char *name = g_strdup_printf("many/%d", i);
-        lockstep_tensor tensor = support_tensor(name, &data[i], &data[i], 1, LOCKSTEP_FLOAT32);
-        assert_status(lockstep_allreduce(context, &tensor, LOCKSTEP_SUM, &handles[i]), LOCKSTEP_OK);
+    for (int i = 0; i < N; i++) {
+        g_snprintf(names[i], sizeof names[i], "many/%d", i);
+        tensors[i] = support_tensor(names[i], &data[i], &data[i], 1, LOCKSTEP_FLOAT32);
+        list[i] = &tensors[i];
     }
-    for (int i = 0; i < 20; i++)
+    if (support_rank() == 1)
+        come_when_missed(N);
+    assert_status(lockstep_allreduce_group(context, list, N, LOCKSTEP_SUM, handles), LOCKSTEP_OK);
+    if (support_rank() != 1)
+        come_when_missed(N);
+    for (int i = 0; i < N; i++)
         assert_status(lockstep_wait(context, handles[i], -1), LOCKSTEP_OK);
     support_close(context);
     if (support_rank() == 0) {

