@@ -75,6 +75,7 @@ ls_document_load(const char *const *paths, size_t n_paths, LsProgress *progress,
         .step_last = INT64_MAX,
     };
     document->headline = ls_headline_new(&input);
+    ls_headline_say_whole_run(document->headline); /* the window shows a step of it */
     document->title = format_title(paths, n_paths);
     document->subtitle = format_subtitle(document);
     return g_steal_pointer(&document);

@@ -25,12 +25,11 @@ count_steps(LsScope *scope)
     for (size_t i = 0; i < n; i++) {
         const LsStepState *state = &scope->states[i];
 
-        if (state->cut)
-            continue;
-        scope->warmup += state->warmup;
-        if (state->number < scope->input->step_first || state->number > scope->input->step_last)
+        if (state->cut || state->number < scope->input->step_first ||
+            state->number > scope->input->step_last)
             continue;
         scope->whole++;
+        scope->warmup += state->warmup;
         scope->steady += !state->warmup;
     }
 }

@@ -22,7 +22,7 @@ bool ls_scope_has(const LsScope *scope, uint32_t rank, int64_t time_ns);
 bool ls_scope_has_step(const LsScope *scope, const LsStep *step);
 bool ls_scope_is_steady(const LsScope *scope, const LsStep *step);
 bool ls_scope_is_warmup(const LsScope *scope, const LsStep *step);
-/* Steps over all ranks that the warm-up took (metrics.md, "warm-up ends"), of each run. */
+/* Steps over all ranks that pass the filters and the warm-up took (metrics.md, "warm-up ends"). */
 size_t ls_scope_get_warmup(const LsScope *scope);
 /* Steps over all ranks (LsStep.column) that are steady. */
 size_t ls_scope_get_steady(const LsScope *scope);

@@ -14,7 +14,7 @@
 #include "report/report.h"
 #include "ui/draw/draw.h"
 
-enum { OPEN_HEIGHT = 1400, MAX_HEIGHT = 2400, VECTOR_SCALE = 4 };
+enum { MIN_HEIGHT = 240, OPEN_HEIGHT = 1700, MAX_HEIGHT = 2400, VECTOR_SCALE = 4 };
 
 #define NO_STEP LS_FIGURE_SLOWEST
 
@@ -87,7 +87,8 @@ parse_options(Options *o, int argc, char **argv, GError **error)
          "not the timeline: groups (graph, colours, cycles of a step)", "NAME"},
         {"mode", 0, 0, G_OPTION_ARG_STRING, &o->mode, "rank, tensor or overview", "MODE"},
         {"theme", 0, 0, G_OPTION_ARG_STRING, &o->theme, "light or dark", "THEME"},
-        {"size", 0, 0, G_OPTION_ARG_STRING, &o->size, "in pixels (1920x1080)", "WxH"},
+        {"size", 0, 0, G_OPTION_ARG_STRING, &o->size, "in pixels (1920 wide, as high as needed)",
+         "WxH"},
         {"scale", 0, 0, G_OPTION_ARG_INT, &o->scale, "device pixels per pixel, 1 to 4 (1)", "N"},
         {"step", 0, 0, G_OPTION_ARG_INT64, &o->step, "this step", "NUMBER"},
         {"at", 0, 0, G_OPTION_ARG_STRING, &o->at, "around this time, as 12.5ms", "TIME"},
@@ -146,6 +147,16 @@ find_word(const char *const *words, const char *word)
         if (strcmp(words[i], word) == 0)
             return i;
     return -1;
+}
+
+/* Folded as --fold says, or as far as the height asks for. */
+static void
+fit_view(Render *render)
+{
+    LsFold fold = render->view.fold;
+    ls_view_fit(&render->view, render->model);
+    if (render->options.fold)
+        render->view.fold = fold;
 }
 
 static bool
@@ -227,21 +238,39 @@ set_range(Render *render, GError **error)
     return true;
 }
 
-/* What the headline says is of the whole run, or of the ranks asked for. */
+/* The step that was asked for, by --step or --select; -1: no one step was. */
+static int
+find_step_asked_for(const Render *render)
+{
+    const Options *o = &render->options;
+    if (o->at || o->range || o->all || render->view.mode == LS_VIEW_OVERVIEW)
+        return -1;
+    if (o->step == NO_STEP && render->view.selected.kind != LS_PICK_STEP)
+        return -1;
+    return (int)render->view.step;
+}
+
+/* True for what is shown: of the step that was asked for; else of the whole run, and it says so
+ * where the picture shows a part of it. A step that is warm-up or cut has no figures of its own. */
 static void
 make_headline(Render *render)
 {
+    size_t n_steps, n;
+    const LsStepColumn *steps = ls_model_get_steps(render->model, &n_steps);
+    int step = find_step_asked_for(render);
+    bool alone = step >= 0 && !steps[step].warmup && !steps[step].cut;
     LsAnalysisInput input = {
         .trace = render->trace,
         .activity = render->activity,
         .rank_shown = render->shown,
-        .step_first = INT64_MIN,
-        .step_last = INT64_MAX,
+        .step_first = alone ? steps[step].number : INT64_MIN,
+        .step_last = alone ? steps[step].number : INT64_MAX,
     };
-    size_t n;
     if (render->options.no_headline)
         return;
     render->headline = ls_headline_new(&input);
+    if (!render->options.all && render->view.mode != LS_VIEW_OVERVIEW)
+        ls_headline_say_whole_run(render->headline);
     const LsHeadlineLine *lines = ls_headline_get_lines(render->headline, &n);
     render->lines = g_new(LsDrawLine, MAX(n, 1));
     for (size_t i = 0; i < n; i++)
@@ -335,15 +364,18 @@ fit_tensors(Render *render)
     }
 }
 
-/* Without --size the picture is as high as its rows need, within reason. */
+/* Without --size the picture is as high as its rows need, within reason; an inspector beside them
+ * has the usual height. */
 static void
 fit_height(Render *render, int scale)
 {
     if (!render->sized && !render->options.fold && render->view.mode == LS_VIEW_TENSORS)
         fit_tensors(render);
     double missing = render->scene->content_height - render->view.height;
-    if (!render->sized && missing > 0) {
-        render->height = MIN(render->height + missing, MAX_HEIGHT);
+    if (render->view.mode == LS_VIEW_OVERVIEW || (missing < 0 && render->inspect))
+        return;
+    if (!render->sized && missing != 0) {
+        render->height = CLAMP(render->height + missing, MIN_HEIGHT, MAX_HEIGHT);
         place_view(render, scale);
         ls_scene_update(render->scene, &render->view);
     }
@@ -405,16 +437,14 @@ draw(Render *render, GError **error)
         return false;
     if (o->figure)
         return draw_figure(render, scale, error);
-    make_headline(render);
     place_view(render, scale);
     if (render->shown)
         memcpy(render->view.shown, render->shown, render->view.n_ranks * sizeof(bool));
-    if (!select_place(render, error) || !set_range(render, error))
+    if (!select_place(render, error) || !set_range(render, error) || !set_mode(render, error))
         return false;
+    make_headline(render);
     place_view(render, scale);
-    ls_view_fit(&render->view, render->model);
-    if (!set_mode(render, error))
-        return false;
+    fit_view(render);
     make_titles(render);
     render->scene = ls_scene_new(render->model);
     ls_scene_update(render->scene, &render->view);

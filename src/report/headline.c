@@ -16,6 +16,7 @@
 
 struct LsHeadline {
     GArray *lines; /* LsHeadlineLine */
+    size_t steps;  /* steady, of which it speaks */
 };
 
 static void
@@ -60,6 +61,12 @@ get_percent(int64_t part_ns, int64_t whole_ns)
     return whole_ns > 0 ? 100.0 * (double)part_ns / (double)whole_ns : 0;
 }
 
+static bool
+has_steps(const LsEvidence *evidence)
+{
+    return ls_trace_count_steps(evidence->input->trace) > 0;
+}
+
 static void
 append_waited_for(GString *text, const LsEvidence *evidence)
 {
@@ -97,19 +104,27 @@ append_waited_for(GString *text, const LsEvidence *evidence)
     g_string_append_c(text, '.');
 }
 
-/* No step was marked, but compute was recorded. */
+static const char *
+explain_no_step(const LsEvidence *evidence)
+{
+    return has_steps(evidence) ? "No steady step is among these: they are warm-up, or cut."
+                               : "No steps were marked.";
+}
+
+/* No step could be measured, but compute was recorded. */
 static void
 append_overlap(GString *text, const LsEvidence *evidence)
 {
     if (evidence->communication_ns == 0) {
-        g_string_append(text, "No communication was recorded, and no steps were marked.");
+        g_string_append_printf(text, "No communication was recorded. %s",
+                               explain_no_step(evidence));
         return;
     }
     append_ns(text, "Of ", evidence->communication_ns, " of communication a rank ");
     append_ns(text, "", evidence->exposed_ns, "");
-    g_string_append_printf(text,
-                           " (%.0f %%) are exposed: no compute hides them. No steps were marked.",
-                           get_percent(evidence->exposed_ns, evidence->communication_ns));
+    g_string_append_printf(text, " (%.0f %%) are exposed: no compute hides them. %s",
+                           get_percent(evidence->exposed_ns, evidence->communication_ns),
+                           explain_no_step(evidence));
 }
 
 /* No compute: exposure cannot be known; wait and transfer of a buffer can. */
@@ -395,6 +410,8 @@ add_advice_line(LsHeadline *headline, const LsEvidence *evidence)
         g_string_append_c(text, '.');
     else if (evidence->ledger.n > 0)
         g_string_append(text, "nothing stands out: no one cause of waiting is worth trying.");
+    else if (has_steps(evidence))
+        g_string_append(text, "take steady steps into the report: gains are told of those.");
     else if (evidence->compute_ranks > 0)
         g_string_append(text, "mark the steps (lockstep-mark.h): gains are told per step.");
     else
@@ -411,6 +428,7 @@ ls_headline_new(const LsAnalysisInput *input)
     g_autoptr(LsEvidence) evidence = ls_evidence_new(input);
     g_autofree char *recorded = ls_honesty_format_line(evidence);
 
+    headline->steps = ls_scope_get_steady(evidence->scope);
     headline->lines = g_array_new(false, false, sizeof(LsHeadlineLine));
     g_array_set_clear_func(headline->lines, clear_line);
     if (evidence->has_events) {
@@ -424,6 +442,18 @@ ls_headline_new(const LsAnalysisInput *input)
     }
     add_line(headline, g_strdup("Recorded"), g_string_new(recorded));
     return headline;
+}
+
+void
+ls_headline_say_whole_run(LsHeadline *headline)
+{
+    if (headline->steps < 2)
+        return;
+    LsHeadlineLine *first = &g_array_index(headline->lines, LsHeadlineLine, 0);
+    char *text = g_strdup_printf("Whole run, %zu steps. %s", headline->steps, first->text);
+
+    g_free(first->text);
+    first->text = text;
 }
 
 void

@@ -20,6 +20,8 @@ typedef struct LsHeadlineLine {
 typedef struct LsHeadline LsHeadline;
 
 LsHeadline *ls_headline_new(const LsAnalysisInput *input);
+/* For a picture that shows a part of what the headline speaks of: says so, in the first line. */
+void ls_headline_say_whole_run(LsHeadline *headline);
 void ls_headline_free(LsHeadline *headline);
 const LsHeadlineLine *ls_headline_get_lines(const LsHeadline *headline, size_t *ret_n);
 

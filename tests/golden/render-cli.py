@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """render-cli.py SYNTH LOCKSTEP: what `lockstep render` answers on the command line. Prints TAP."""
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -35,13 +36,48 @@ def places_outside_are_usage_errors(run, output):
         assert not output.exists(), args
 
 
+def get_size(picture):
+    return struct.unpack('>II', picture.read_bytes()[16:24])
+
+
 def sizes_are_kept(run, output):
-    for args, size in (((), (1920, 1080)), (('--size', '640x480'), (640, 480)),
-                       (('--size', '640x480', '--scale', '2'), (1280, 960))):
+    for args, size in ((('--size', '1920x1080'), (1920, 1080)), (('--size', '640x480'), (640, 480)),
+                       (('--size', '640x480', '--scale', '2'), (1280, 960)), (('--mode', 'overview'), (1920, 1080))):
         assert render(run, output, *args)[0] == 0, args
-        assert struct.unpack('>II', output.read_bytes()[16:24]) == size, args
+        assert get_size(output) == size, args
     for size in ('1x1', '99999x99999', '640', 'x'):
         assert render(run, output, '--size', size)[0] == 2, size
+
+
+def the_height_follows_from_the_rows(run, output):
+    """Without --size nothing stays empty: a picture of two ranks is lower than one of four, in every format."""
+    heights = {}
+    for ranks in ('0', '0,1', '0-3'):
+        assert render(run, output, '--rank', ranks, '--no-headline') == (0, '')
+        assert get_size(output)[0] == 1920
+        heights[ranks] = get_size(output)[1]
+    assert heights['0'] < heights['0,1'] < heights['0-3'] < 1080, heights
+    assert render(run, output.with_suffix('.svg'), '--no-headline') == (0, '')
+    assert f'viewBox="0 0 1920 {heights["0-3"]}"' in output.with_suffix('.svg').read_text()
+
+
+def the_headline_is_of_what_is_shown(run, output):
+    """Rank 2 is late from step 12 on: a step's own headline is another one than the whole run's."""
+    if not shutil.which('convert'):
+        return 'SKIP no convert of ImageMagick'
+
+    def get_foot(*args):
+        assert render(late, output, '--size', '1500x600', *args) == (0, ''), args
+        return subprocess.run(['convert', output, '-gravity', 'south', '-crop', '1500x90+0+0', 'rgb:-'],
+                              capture_output=True, check=True).stdout
+
+    late = run.parent / 'late'
+    subprocess.run([SYNTH, '--ranks', '4', '--steps', '16', '--late', '2:8:12', '-o', late], check=True)
+    whole, early, slow = get_foot(), get_foot('--step', '5'), get_foot('--step', '13')
+    assert len({whole, early, slow}) == 3
+    assert get_foot('--select', 'step:13') == slow == get_foot('--step', '13', '--mode', 'tensor')
+    assert get_foot('--range', '0:1ms') == whole == get_foot('--at', '90ms')
+    return None
 
 
 def names_of_files_choose_the_kind(run, output):
@@ -69,6 +105,7 @@ def a_picture_is_whole_or_the_older_one(run, output):
 
 def main():
     checks = [places_show_some_of_the_recording, places_outside_are_usage_errors, sizes_are_kept,
+              the_height_follows_from_the_rows, the_headline_is_of_what_is_shown,
               names_of_files_choose_the_kind, a_picture_is_whole_or_the_older_one]
     failed = False
     print(f'1..{len(checks)}')
@@ -78,8 +115,8 @@ def main():
         for number, check in enumerate(checks, 1):
             name = check.__name__.replace('_', '-')
             try:
-                check(run, pathlib.Path(folder) / 'x.png')
-                print(f'ok {number} {name}')
+                said = check(run, pathlib.Path(folder) / 'x.png')
+                print(f'ok {number} {name}' + (f' # {said}' if said else ''))
             except AssertionError as error:
                 failed = True
                 print(f'not ok {number} {name}\n# {error}')
