@@ -126,8 +126,9 @@ fail_stalled(LsChair *chair, LsTallied *tallied, LsResponseList *list)
     bool done = false;
     if (!gather_present(tallied, &present))
         return false;
-    char *error = ls_stall_text(&chair->stall, tallied->item.name, &present,
-                                chair->now_ns - tallied->clock.first_ns);
+    char *error = ls_stall_text(&chair->stall, tallied->item.name,
+                                ls_groups_name_of(chair->config->groups, tallied->item.name),
+                                &present, chair->now_ns - tallied->clock.first_ns);
     if (error != NULL)
         done = ls_response_list_fail(list, tallied->item.name, LOCKSTEP_ERR_STALLED, error);
     if (done)

@@ -96,17 +96,55 @@ reserve_group(LsGroups *groups)
     return true;
 }
 
+static bool
+ends_part(char c)
+{
+    return c == '\0' || c == '.' || c == '/';
+}
+
+/* How much of all names is the same, up to where a part of each ends. */
+static size_t
+get_common(const char *const *members, size_t n)
+{
+    size_t length = strlen(members[0]);
+    for (size_t i = 1; i < n; i++) {
+        size_t same = 0;
+        while (same < length && members[i][same] == members[0][same])
+            same++;
+        while (same > 0 && !(ends_part(members[0][same]) && ends_part(members[i][same])))
+            same--;
+        length = same;
+    }
+    return length;
+}
+
+/* malloc'd; NULL: out of memory. */
+static char *
+make_name(const LsGroups *groups, const char *const *members, size_t n)
+{
+    char *name;
+    bool taken = false;
+    size_t length = get_common(members, n);
+    if (length == 0)
+        return asprintf(&name, "group %d", groups->n) < 0 ? NULL : name;
+    for (int i = 0; i < groups->n && !taken; i++)
+        taken = strncmp(groups->items[i].name, members[0], length) == 0 &&
+                groups->items[i].name[length] == '\0';
+    if (!taken)
+        return strndup(members[0], length);
+    return asprintf(&name, "%.*s · group %d", (int)length, members[0], groups->n) < 0 ? NULL : name;
+}
+
 const char *
 ls_groups_add(LsGroups *groups, const char *name, const char *const *members, size_t n,
               char error[ERROR_BYTES])
 {
     Group group = {0};
-    char number[24];
     const char *fault = n == 0 ? "a group has no member" : NULL;
-    snprintf(number, sizeof number, "group %d", groups->n);
-    group.name = strdup(name != NULL ? name : number);
+    if (fault == NULL)
+        group.name = name != NULL ? strdup(name) : make_name(groups, members, n);
     group.members = calloc(n + 1, sizeof *group.members);
-    if (group.name == NULL || group.members == NULL || !reserve_group(groups))
+    if (fault == NULL && (group.name == NULL || group.members == NULL || !reserve_group(groups)))
         fault = "out of memory";
     for (size_t i = 0; i < n && fault == NULL; i++)
         fault = add_member(groups, &group, groups->n, members[i], error);
@@ -246,6 +284,13 @@ const char *
 ls_group_name(const LsGroups *groups, int group)
 {
     return groups->items[group].name;
+}
+
+const char *
+ls_groups_name_of(const LsGroups *groups, const char *tensor)
+{
+    int group = ls_groups_find(groups, tensor);
+    return group == LS_GROUP_NONE ? NULL : ls_group_name(groups, group);
 }
 
 size_t

@@ -22,8 +22,10 @@ typedef struct LsGroups LsGroups;
 /* Empty. NULL: out of memory. */
 LsGroups *ls_groups_new(void);
 void ls_groups_free(LsGroups *groups);
-/* Adds a group of these names, all copied. name: NULL = "group N". A sentence in `error` and no
- * change: a tensor that is in a group already, no member at all, out of memory. */
+/* Adds a group of these names, all copied. name: NULL = what the members' names have in common
+ * ("layer4.2" of layer4.2.conv1 and layer4.2.bn1), with " · group N" where an earlier group has
+ * that name, "group N" where they have nothing in common. A sentence in `error` and no change: a
+ * tensor that is in a group already, no member at all, out of memory. */
 const char *ls_groups_add(LsGroups *groups, const char *name, const char *const *members, size_t n,
                           char error[256]);
 /* Adds what the text holds: one group a line, names apart by blanks; a name with blanks, or that
@@ -36,6 +38,8 @@ const char *ls_groups_read(LsGroups *groups, const char *path, char error[256]);
 int ls_groups_count(const LsGroups *groups); /* NULL: 0 */
 int ls_groups_find(const LsGroups *groups, const char *tensor);
 const char *ls_group_name(const LsGroups *groups, int group);
+/* Of the tensor's group; NULL: it is in none. */
+const char *ls_groups_name_of(const LsGroups *groups, const char *tensor);
 size_t ls_group_size(const LsGroups *groups, int group);
 const char *ls_group_member(const LsGroups *groups, int group, size_t member);
 /* Equal groups in equal order give equal digests on every machine. */

@@ -263,12 +263,13 @@ ls_instrument_roundtrip(LsInstrument *instrument, int64_t sent_ns, int64_t recei
 }
 
 void
-ls_instrument_stall(const LsInstrument *instrument, const char *tensor, int missing_rank,
-                    int64_t waited_ns)
+ls_instrument_stall(const LsInstrument *instrument, const char *tensor, const char *group,
+                    int missing_rank, int64_t waited_ns)
 {
     if (ls_recorder_active())
         write_instant(LS_RECORD_STALL, ls_recorder_name(tensor), ls_recorder_now(), missing_rank,
-                      waited_ns, instrument->communicator, 0, 0);
+                      waited_ns, instrument->communicator,
+                      group != NULL ? ls_recorder_name(group) : 0, 0);
 }
 
 void

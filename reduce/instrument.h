@@ -101,8 +101,9 @@ void ls_instrument_copied(LsInstrument *instrument, bool in, int64_t start_ns, i
 void ls_instrument_roundtrip(LsInstrument *instrument, int64_t sent_ns, int64_t received_ns,
                              int peer, int64_t peer_receive_ns, int64_t peer_send_ns,
                              int64_t cycle);
-void ls_instrument_stall(const LsInstrument *instrument, const char *tensor, int missing_rank,
-                         int64_t waited_ns);
+/* group: NULL: none. */
+void ls_instrument_stall(const LsInstrument *instrument, const char *tensor, const char *group,
+                         int missing_rank, int64_t waited_ns);
 void ls_instrument_error(const LsInstrument *instrument, lockstep_status status, const char *text);
 void ls_instrument_peer_lost(const LsInstrument *instrument, int rank, int64_t pid,
                              const char *text);

@@ -97,12 +97,14 @@ on_stall(void *user, const char *tensor, int missing_rank, int64_t waited_ns)
 {
     LsLoop *loop = user;
     char text[LS_FAILURE_TEXT_MAX];
-    ls_instrument_stall(loop->config.instrument, tensor,
+    const char *group = ls_groups_name_of(loop->config.groups, tensor);
+    ls_instrument_stall(loop->config.instrument, tensor, group,
                         loop->config.world->infos[missing_rank].job_rank, waited_ns);
     if (loop->stalls++ >= STALLS_SAID)
         return;
     snprintf(text, sizeof text,
-             "tensor %s has waited %lld ms for rank %d, which has not submitted it", tensor,
+             "tensor %s%s%s has waited %lld ms for rank %d, which has not submitted it", tensor,
+             group != NULL ? " of group " : "", group != NULL ? group : "",
              (long long)(waited_ns / 1000000), missing_rank);
     ls_instrument_tell(text);
 }

@@ -85,7 +85,8 @@ ls_stall_judge(LsStall *stall, LsStallClock *clock, int64_t now_ns)
 }
 
 char *
-ls_stall_text(const LsStall *stall, const char *tensor, const LsRankSet *present, int64_t waited_ns)
+ls_stall_text(const LsStall *stall, const char *tensor, const char *group, const LsRankSet *present,
+              int64_t waited_ns)
 {
     const int64_t tenth_ns = 100000000, tenths = waited_ns / tenth_ns;
     const int64_t limit = stall->limit_ns / tenth_ns;
@@ -94,9 +95,11 @@ ls_stall_text(const LsStall *stall, const char *tensor, const LsRankSet *present
     if (!all)
         ls_rank_set_text(present, true, missing);
     int length = asprintf(&text,
-                          "tensor '%.200s' waited %" PRId64 ".%" PRId64
+                          "tensor '%.200s'%s%.100s%s waited %" PRId64 ".%" PRId64
                           " s for %s%s (limit %" PRId64 ".%" PRId64 " s)",
-                          tensor, tenths / 10, tenths % 10, all ? "the rest of its group" : missing,
-                          all ? "" : " to submit it", limit / 10, limit % 10);
+                          tensor, group != NULL ? " of group '" : "", group != NULL ? group : "",
+                          group != NULL ? "'" : "", tenths / 10, tenths % 10,
+                          all ? "the rest of it" : missing, all ? "" : " to submit it", limit / 10,
+                          limit % 10);
     return length < 0 ? NULL : text;
 }

@@ -43,7 +43,7 @@ void ls_stall_backdate(LsStall *stall, LsStallClock *clock, int64_t first_ns);
  * told who has a tensor. INT64_MAX: neither ever comes. */
 int64_t ls_stall_half(int64_t warning_ns, int64_t limit_ns);
 
-/* "tensor 'x' waited 61.2 s for ranks 1, 3 to submit it (limit 60.0 s)", or "for the rest of its
- * group" where all ranks are present: malloc'd; NULL: out of memory. */
-char *ls_stall_text(const LsStall *stall, const char *tensor, const LsRankSet *present,
-                    int64_t waited_ns);
+/* "tensor 'x' of group 'y' waited 61.2 s for ranks 1, 3 to submit it (limit 60.0 s)", or "for the
+ * rest of it" where all ranks are present. group: NULL: none. malloc'd; NULL: out of memory. */
+char *ls_stall_text(const LsStall *stall, const char *tensor, const char *group,
+                    const LsRankSet *present, int64_t waited_ns);

@@ -162,12 +162,15 @@ static void
 add_stall(Native *native, const LsRecord *record)
 {
     append_instant(native, LS_INSTANT_STALL, record, record->args[0]);
-    const char *tensor =
-        ls_strings_get(native->process->strings, ls_native_name(native, record->name));
+    const LsStrings *strings = native->process->strings;
+    int64_t id = record->args[3]; /* of its group; 0: none */
+    uint32_t group = id > 0 && id <= UINT32_MAX ? ls_native_name(native, (uint32_t)id) : 0;
+    uint32_t tensor = ls_native_name(native, record->name);
     g_autofree char *text =
-        g_strdup_printf("Tensor %s waited %" G_GINT64_FORMAT " ms for rank %" G_GINT64_FORMAT
+        g_strdup_printf("Tensor %s%s%s waited %" G_GINT64_FORMAT " ms for rank %" G_GINT64_FORMAT
                         ", which had not submitted it.",
-                        tensor, record->args[1] / 1000000, record->args[0]);
+                        ls_strings_get(strings, tensor), group != 0 ? " of group " : "",
+                        ls_strings_get(strings, group), record->args[1] / 1000000, record->args[0]);
     ls_native_add_finding(native, record, LS_WARNING, text);
 }
 

@@ -166,6 +166,7 @@ add_section(LsGroupsFigure *figure, const LsTrace *trace, const Key *key)
                                .sent_last_cycle = -1,
                                .first_ready_cycle = -1,
                                .last_ready_cycle = -1};
+    section.is_buffer = key->of_call;
     if (!key->of_call)
         section.label = g_strdup(ls_trace_get_string(trace, key->value));
     else if (key->value < n_calls && calls[key->value].sequence >= 0)
@@ -216,7 +217,9 @@ measure_sections(LsGroupsFigure *figure, const LsTrace *trace)
         }
         section->n = at - section->first;
         section->scope =
-            find_scope(trace, AT(figure->members, LsFigureMember, section->first), section->n);
+            section->is_buffer
+                ? find_scope(trace, AT(figure->members, LsFigureMember, section->first), section->n)
+                : g_strdup("");
         ls_groups_widen(&figure->start_ns, &figure->end_ns, section->submit_ns);
         ls_groups_widen(NULL, &figure->end_ns, MAX(section->end_ns, section->agreed_ns));
     }

@@ -32,7 +32,8 @@ typedef struct LsFigureReady {
 } LsFigureReady;
 
 typedef struct LsFigureSection {
-    char *label, *scope; /* owned; scope: what its tensors' names have in common, "" */
+    bool is_buffer;      /* it stands for tensors of no group */
+    char *label, *scope; /* owned; scope: what a buffer's tensors' names have in common, "" */
     guint first, n;      /* members */
     int64_t bytes;
     int64_t submit_ns, ready_ns; /* its first, and complete, on the rank that is shown */

@@ -23,7 +23,7 @@ def call(folder, *arguments):
 
 
 def read_layers():
-    """The layers as sorted (tensors, bytes): the report numbers groups, it does not know layers."""
+    """The layers as sorted (tensors, bytes)."""
     with open(WORKLOAD, encoding='utf-8') as file:
         tensors = json.load(file)['tensors']
     layers = collections.defaultdict(lambda: [0, 0])
@@ -35,11 +35,18 @@ def read_layers():
     return sorted(map(tuple, layers.values())), {frozenset(members) for members in names.values()}
 
 
+def read_names():
+    with open(WORKLOAD, encoding='utf-8') as file:
+        return {tensor['layer'] for tensor in json.load(file)['tensors']}
+
+
 def check_table(tables, folder):
     layers, _ = read_layers()
     groups = tables['groups']
     assert sorted((row['tensors'], row['bytes']) for row in groups) == layers, groups
     assert {row['count'] for row in groups} == {STEPS}, groups
+    # What the tensors' names have in common, which is the layer, or the tensor where it is alone.
+    assert {row['group'].split('/')[0] for row in groups} == read_names(), groups
 
 
 def check_members(tables, folder):

@@ -78,7 +78,7 @@ test_graph(void)
         const LsRecord *tensor = recorder_get(LS_RECORD_TENSOR, NULL, i);
         g_assert_cmpstr(recorder_name(tensor), ==, names[i]);
         g_assert_cmpint(tensor->args[1], ==, 100 * (i + 1));
-        g_assert_cmpstr(name_of(tensor->args[2]), ==, i < 2 ? "group 0" : "group 1");
+        g_assert_cmpstr(name_of(tensor->args[2]), ==, i < 2 ? "top" : "low");
         g_assert_cmpint(tensor->args[3], ==, i);
     }
     for (guint i = 1; i < N && writes; i++) {
@@ -138,16 +138,51 @@ test_gate(void)
             const LsRecord *gate = recorder_get(LS_RECORD_GATE, names[i], step);
             g_assert_cmpint(gate->start_ns, ==, last->start_ns);
             g_assert_cmpint(gate->args[1], ==, submit->args[2]);
-            g_assert_cmpstr(name_of(submit->args[2]), ==, i < 2 ? "group 0" : "group 1");
+            g_assert_cmpstr(name_of(submit->args[2]), ==, i < 2 ? "top" : "low");
             if (i >= 2 && i < N - 1)
                 g_assert_cmpint(gate->start_ns - submit->start_ns, >=, PAUSE_US * 1000);
         }
     }
 }
 
+/* Rank 1 withholds the last of a group: all are told the tensor, the group, and the rank or, of the
+ * members that every rank has, that the rest is missing. */
+static void
+test_withheld(gconstpointer settings)
+{
+    lockstep_graph *graph = make_graph(false);
+    float data[2] = {0};
+    lockstep_handle handle;
+    bool withholds = support_rank() == 1;
+    recorder_start();
+    lockstep_context *context = open_with(settings, graph);
+    lockstep_graph_free(graph);
+    lockstep_tensor first = support_tensor("top/w", &data[0], &data[0], 1, LOCKSTEP_FLOAT32);
+    lockstep_tensor last = support_tensor("top/b", &data[1], &data[1], 1, LOCKSTEP_FLOAT32);
+    assert_status(lockstep_allreduce(context, &first, LOCKSTEP_SUM, &handle), LOCKSTEP_OK);
+    if (!withholds)
+        assert_status(support_reduce(context, &last, LOCKSTEP_SUM), LOCKSTEP_ERR_STALLED);
+    if (!withholds)
+        assert_contains(lockstep_last_error(), "tensor 'top/b' of group 'top' waited");
+    if (!withholds)
+        assert_contains(lockstep_last_error(), "s for rank 1 to submit it");
+    assert_status(lockstep_wait(context, handle, 60000), LOCKSTEP_ERR_STALLED);
+    assert_contains(lockstep_last_error(), "tensor 'top/w' of group 'top' waited");
+    assert_contains(lockstep_last_error(), "s for the rest of it");
+    MPI_Barrier(MPI_COMM_WORLD);
+    support_close(context);
+    if (support_rank() <= 1) { /* where it is missing, and where all is known */
+        const LsRecord *stall = recorder_get(LS_RECORD_STALL, "top/b", 0);
+        g_assert_nonnull(stall);
+        g_assert_cmpint(stall->args[0], ==, 1);
+        g_assert_cmpstr(name_of(stall->args[3]), ==, "top");
+        g_assert_true(recorder_heard("tensor top/b of group top has waited"));
+    }
+}
+
 typedef struct Colouring {
     const char *settings;
-    int groups[N];
+    const char *groups[N];
 } Colouring;
 
 static void
@@ -162,18 +197,26 @@ test_colouring(gconstpointer user)
     support_close(context);
     for (int i = 0; i < N; i++) {
         const LsRecord *submit = recorder_get(LS_RECORD_SUBMIT, names[i], 0);
-        g_autofree char *group = g_strdup_printf("group %d", colouring->groups[i]);
-        g_assert_cmpstr(name_of(submit->args[2]), ==, group);
+        g_assert_cmpstr(name_of(submit->args[2]), ==, colouring->groups[i]);
     }
 }
 
 int
 main(int argc, char **argv)
 {
-    static const Colouring layer = {"grouping=layer", {0, 0, 1, 1, 1}};
-    static const Colouring slices = {"grouping=slices;group_slices=2", {0, 0, 0, 1, 1}};
-    static const Colouring bytes = {"grouping=bytes;group_bytes=600", {0, 0, 0, 1, 1}};
+    static const Colouring layer = {"grouping=layer", {"top", "top", "low", "low", "low"}};
+    static const Colouring slices = {"grouping=slices;group_slices=2",
+                                     {"group 0", "group 0", "group 0", "low", "low"}};
+    static const Colouring bytes = {"grouping=bytes;group_bytes=600",
+                                    {"group 0", "group 0", "group 0", "low", "low"}};
+    static const char *const controls[] = {"coordinator", "bitvector", "tree"};
     support_init(&argc, &argv, MPI_THREAD_SERIALIZED);
+    for (guint i = 0; i < G_N_ELEMENTS(controls); i++) {
+        g_autofree char *path = g_strconcat("/mpi/groups/withheld-member/", controls[i], NULL);
+        char *settings = g_strdup_printf(
+            "grouping=layer;stall_warning_s=0.4;stall_limit_s=1;control=%s", controls[i]);
+        g_test_add_data_func_full(path, settings, test_withheld, g_free);
+    }
     g_test_add_func("/mpi/groups/the-graph-is-written-once", test_graph);
     g_test_add_func("/mpi/groups/a-large-graph-is-written-whole", test_large_graph);
     g_test_add_func("/mpi/groups/gate-is-the-last-members-submission", test_gate);

@@ -17,9 +17,10 @@ ls_figure_draw_labels(Figure *figure)
     for (guint s = 0; s < figure->n; s++) {
         const LsFigureSection *section = FIGURE_AT(figure->data->sections, LsFigureSection, s);
         g_autofree char *bytes = ls_format_bytes(section->bytes);
-        g_autofree char *held = g_strdup_printf("%s, %u tensor%s, %s", section->label, section->n,
-                                                section->n == 1 ? "" : "s", bytes);
         bool named = *section->scope != '\0';
+        g_autofree char *held =
+            g_strdup_printf("%s%s%u tensor%s, %s", named ? section->label : "", named ? ", " : "",
+                            section->n, section->n == 1 ? "" : "s", bytes);
         double y = ls_figure_get_middle(figure, s);
         if (figure->many) {
             ls_text_draw_tail(text, figure->cr, LS_FONT_LABEL, FIGURE_LABEL_X, y,

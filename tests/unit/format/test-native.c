@@ -398,6 +398,7 @@ test_findings_of_the_recorder_come_through(Fixture *fixture, gconstpointer data)
     LsSynthFile *file = begin(fixture, "a.lks", 0);
     ADD(file, 5, PEER_LOST, "", 100, 100, 2, 4711);
     ADD(file, 5, STALL, "layer1", 90, 90, 2, 60000000000);
+    ADD(file, 5, STALL, "layer2/w", 91, 91, 2, 61000000000, 0, ls_synth_file_name(file, "layer2"));
     ADD(file, 5, ERROR, "shapes differ", 95, 95, -7);
     ADD(file, 0, NOTICE, "disk is nearly full", 97, 97, 1);
     ADD(file, 0, LOST, "", 10, 20, 5, 321);
@@ -408,6 +409,8 @@ test_findings_of_the_recorder_come_through(Fixture *fixture, gconstpointer data)
     const LsProcess *process = load(fixture, "a.lks", 1);
     g_assert_cmpint(severity_of(process, "Rank 2 (pid 4711) was lost"), ==, LS_FAULT);
     g_assert_cmpint(severity_of(process, "layer1 waited 60000 ms for rank 2"), ==, LS_WARNING);
+    g_assert_cmpint(severity_of(process, "layer2/w of group layer2 waited 61000 ms"), ==,
+                    LS_WARNING);
     g_assert_cmpint(severity_of(process, "shapes differ"), ==, LS_FAULT);
     g_assert_cmpint(severity_of(process, "disk is nearly full"), ==, LS_WARNING);
     g_assert_cmpint(severity_of(process, "321 records of thread 5 were lost"), ==, LS_WARNING);
@@ -419,8 +422,8 @@ test_findings_of_the_recorder_come_through(Fixture *fixture, gconstpointer data)
     g_assert_cmpint(time_of(process, "321 records of thread 5 were lost within 10 ns"), ==, 10);
     g_assert_cmpint(time_of(process, "kinds that this version"), ==, LS_TIME_NONE);
     g_assert_cmpuint(process->rank.lost, ==, 321);
-    g_assert_cmpuint(process->findings->len, ==, 6);
-    g_assert_cmpuint(process->instants->len, ==, 4);
+    g_assert_cmpuint(process->findings->len, ==, 7);
+    g_assert_cmpuint(process->instants->len, ==, 5);
 }
 
 /* A file of `chunks` chunks with ten phases each. */

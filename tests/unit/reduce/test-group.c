@@ -46,6 +46,23 @@ test_a_text_is_one_group_a_line(void)
     g_assert_cmpint(ls_groups_find(groups, "f"), ==, LS_GROUP_NONE);
     g_assert_cmpint(ls_groups_find(NULL, "a"), ==, LS_GROUP_NONE);
     g_assert_cmpstr(ls_group_name(groups, 1), ==, "group 1");
+    g_assert_cmpstr(ls_group_name(groups, 2), ==, "d#e"); /* alone */
+    ls_groups_free(groups);
+}
+
+/* What the members have in common, up to where a part ends; no two alike. */
+static void
+test_groups_are_named_by_their_members(void)
+{
+    static const char *const expected[] = {
+        "layer4.2", "layer4", "layer4 · group 2", "group 3", "a/b", "a/b · group 5", "fc.bias"};
+    LsGroups *groups = parse("layer4.2.conv1.weight layer4.2.bn1\nlayer4.2.x layer4.20.x layer4.3\n"
+                             "layer4.1 layer4.4\nlayer1 layer2\na/b a/b/c\na/b/d a/b.e\nfc.bias\n");
+    g_assert_cmpint(ls_groups_count(groups), ==, G_N_ELEMENTS(expected));
+    for (int i = 0; i < ls_groups_count(groups); i++)
+        g_assert_cmpstr(ls_group_name(groups, i), ==, expected[i]);
+    g_assert_cmpstr(ls_groups_name_of(groups, "a/b.e"), ==, "a/b · group 5");
+    g_assert_null(ls_groups_name_of(groups, "a"));
     ls_groups_free(groups);
 }
 
@@ -199,7 +216,7 @@ test_a_group_that_cannot_be_complete_fails(const void *class)
     team_cycle(&team);
     team_check_answers(&team, "!a !b");
     team_check_error(&team, 0, LOCKSTEP_ERR_STALLED,
-                     "tensor 'a' waited 0.0 s for the rest of its group (limit 0.0 s)");
+                     "tensor 'a' of group 'group 0' waited 0.0 s for the rest of it (limit 0.0 s)");
     submit_text(&team, -1, "cab");
     team_cycle(&team);
     g_assert_cmpint(team.responses[0].n, ==, 3);
@@ -279,6 +296,8 @@ main(int argc, char **argv)
     };
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/reduce/group/a-text-is-one-group-a-line", test_a_text_is_one_group_a_line);
+    g_test_add_func("/reduce/group/is-named-by-its-members",
+                    test_groups_are_named_by_their_members);
     g_test_add_func("/reduce/group/faults-name-their-line", test_faults_name_their_line);
     g_test_add_func("/reduce/group/files-are-read-and-named-in-faults",
                     test_files_are_read_and_named_in_faults);

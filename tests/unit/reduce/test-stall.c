@@ -110,9 +110,21 @@ test_the_sentence_says_who_and_how_long(void)
     g_assert_true(ls_rank_set_init(&submitted, 4));
     ls_rank_set_add(&submitted, 0);
     ls_rank_set_add(&submitted, 2);
-    char *text = ls_stall_text(&stall, "conv1/w", &submitted, INT64_C(61250000000));
+    char *text = ls_stall_text(&stall, "conv1/w", NULL, &submitted, INT64_C(61250000000));
     g_assert_cmpstr(text, ==,
                     "tensor 'conv1/w' waited 61.2 s for ranks 1, 3 to submit it (limit 60.0 s)");
+    free(text);
+    text = ls_stall_text(&stall, "conv1/w", "conv1", &submitted, INT64_C(61250000000));
+    g_assert_cmpstr(text, ==,
+                    "tensor 'conv1/w' of group 'conv1' waited 61.2 s for ranks 1, 3 to submit it "
+                    "(limit 60.0 s)");
+    free(text);
+    for (int rank = 0; rank < 4; rank++)
+        ls_rank_set_add(&submitted, rank);
+    text = ls_stall_text(&stall, "conv1/w", "conv1", &submitted, INT64_C(61250000000));
+    g_assert_cmpstr(
+        text, ==,
+        "tensor 'conv1/w' of group 'conv1' waited 61.2 s for the rest of it (limit 60.0 s)");
     free(text);
     ls_rank_set_clear(&submitted);
 }
