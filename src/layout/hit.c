@@ -133,13 +133,15 @@ pick_cycle(const LsScene *scene, const LsRow *row, double x, int64_t time_ns)
 static LsPick
 pick_sample(const LsScene *scene, const LsRow *row, int64_t time_ns)
 {
-    const LsTrack *track = &scene->model->tracks[row->track];
-    size_t at = ls_series_find(scene->model->series[row->track], time_ns);
-    if (at > 0 && (at >= track->n_samples ||
-                   time_ns - track->samples[at - 1].time_ns < track->samples[at].time_ns - time_ns))
+    const LsCounter counter = ls_model_get_counter(scene->model, row->track, row->lane);
+    const LsSample *samples = counter.samples;
+    size_t at = ls_series_find(counter.series, time_ns);
+    if (at > 0 &&
+        (at >= counter.n || time_ns - samples[at - 1].time_ns < samples[at].time_ns - time_ns))
         at--;
     LsPick pick = make_pick(LS_PICK_SAMPLE, row->rank, at, time_ns);
     pick.track = row->track;
+    pick.lane = row->lane;
     return pick;
 }
 
@@ -205,7 +207,7 @@ ls_hit_find(const LsScene *scene, double x, double y)
     }
     if (row->kind == LS_ROW_CYCLES)
         return pick_cycle(scene, row, x, time_ns);
-    if (row->kind == LS_ROW_COUNTER && row->track != LS_NONE)
+    if (row->kind == LS_ROW_COUNTER)
         return pick_sample(scene, row, time_ns);
     if (row->kind == LS_ROW_READY)
         return pick_ready(scene, row, time_ns);
@@ -297,8 +299,8 @@ ls_hit_step(const LsModel *model, const LsPick *from, int direction)
         moved = step_within(&(LsSlice){0, model->n_steps}, &pick.index, direction);
         break;
     case LS_PICK_SAMPLE:
-        moved = step_within(&(LsSlice){0, model->tracks[from->track].n_samples}, &pick.index,
-                            direction);
+        moved = step_within(&(LsSlice){0, ls_model_get_counter(model, from->track, from->lane).n},
+                            &pick.index, direction);
         break;
     case LS_PICK_RANK:
         moved = step_within(&(LsSlice){0, model->n_ranks}, &pick.index, direction);

@@ -251,18 +251,27 @@ inspect_rank(LsInspect *inspect, const LsModel *model, uint32_t rank, int step)
         ls_inspect_add_link(inspect, LS_ACT_GO_TO_STEP, "Go to the step", (size_t)step);
 }
 
+static char *
+format_sample(const LsCounter *counter, size_t index)
+{
+    const LsSample *sample = &counter->samples[index];
+    return sample->valid ? ls_counter_format(counter, sample->value) : g_strdup("unknown");
+}
+
 static void
 inspect_sample(LsInspect *inspect, const LsModel *model, const LsPick *pick)
 {
-    const LsTrack *track = &model->tracks[pick->track];
-    const LsSample *sample = &track->samples[pick->index];
-    inspect->title = g_strdup(ls_trace_get_string(model->trace, track->name));
+    const LsCounter counter = ls_model_get_counter(model, pick->track, pick->lane);
+    const LsSample *sample = &counter.samples[pick->index];
+    g_autofree char *value = format_sample(&counter, pick->index);
+    inspect->title = g_strdup(counter.name);
     inspect->start_ns = inspect->end_ns = sample->time_ns;
-    ls_inspect_add_pair(inspect, "Rank", "%s", ls_trace_get_rank_label(model->trace, track->rank));
-    if (sample->valid)
-        ls_inspect_add_pair(inspect, "Value", "%.6g", sample->value);
+    if (pick->track == LS_NONE)
+        ls_inspect_add_pair(inspect, "Of", "the whole run: the sum of its devices");
     else
-        ls_inspect_add_pair(inspect, "Value", "unknown");
+        ls_inspect_add_pair(inspect, "Rank", "%s",
+                            ls_trace_get_rank_label(model->trace, model->tracks[pick->track].rank));
+    ls_inspect_add_pair(inspect, "Value", "%s", value);
     ls_inspect_add_place(inspect, model, sample->time_ns, sample->time_ns);
 }
 
@@ -328,6 +337,12 @@ ls_inspect_format_line(const LsModel *model, const LsPick *pick)
     g_autoptr(LsInspect) inspect = ls_inspect_new(model, pick);
     if (!inspect)
         return NULL;
+    if (pick->kind == LS_PICK_SAMPLE) {
+        const LsCounter counter = ls_model_get_counter(model, pick->track, pick->lane);
+        g_autofree char *value = format_sample(&counter, pick->index);
+        return g_strdup_printf("%s%s %s", inspect->title,
+                               pick->track == LS_NONE ? ", whole run:" : "", value);
+    }
     g_autofree char *time = ls_format_ns(inspect->end_ns - inspect->start_ns);
     if (pick->kind == LS_PICK_CALL && model->calls[pick->index].bytes >= 0) {
         const LsCall *call = &model->calls[pick->index];

@@ -123,6 +123,20 @@ ls_model_get_call_uses(const LsModel *model, size_t call, size_t *ret_n)
     return model->call_uses + model->first_use[call];
 }
 
+/* What is drawn as a line. */
+typedef struct LsCounter {
+    const char *name, *unit;
+    const LsSample *samples;
+    size_t n;
+    const LsSeries *series;
+} LsCounter;
+
+/* Of a track, or, where it is LS_NONE, of the run: an index into its power. */
+LsCounter ls_model_get_counter(const LsModel *model, uint32_t track, uint32_t power);
+/* The values at the bottom and at the top of its row; false: no sample is valid. */
+bool ls_counter_get_bounds(const LsCounter *counter, double *ret_low, double *ret_high);
+char *ls_counter_format(const LsCounter *counter, double value); /* "312 W" */
+
 LsRole ls_model_role_of_span(const LsTrack *track, const LsSpans *lane, size_t span,
                              const uint8_t *role_of_name);
 /* role_of_name: LsRole per string of the trace, LS_N_ROLES where the name says nothing. */

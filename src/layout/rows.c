@@ -130,6 +130,22 @@ add_communication_rows(Maker *maker)
         add_row(maker, LS_ROW_COMMUNICATION, LS_NONE, 0, label);
 }
 
+/* With what the line's top stands for, and its bottom where that is not 0. */
+static void
+add_counter_row(Maker *maker, uint32_t track, uint32_t power, const char *label)
+{
+    LsRow *row = add_row(maker, LS_ROW_COUNTER, track, power, label);
+    const LsCounter counter = ls_model_get_counter(maker->model, track, power);
+    double low, high;
+    if (!row || !ls_counter_get_bounds(&counter, &low, &high))
+        return;
+    LsCounter bare = counter;
+    bare.unit = "";
+    g_autofree char *bottom = ls_counter_format(&bare, low);
+    g_autofree char *top = ls_counter_format(&counter, high);
+    row->note = g_strdup_printf("%s to %s", bottom, top);
+}
+
 static void
 add_counter_rows(Maker *maker)
 {
@@ -137,8 +153,8 @@ add_counter_rows(Maker *maker)
     for (size_t t = slice->first; t < slice->first + slice->n; t++) {
         const LsTrack *track = &maker->model->tracks[t];
         if (track->kind == LS_TRACK_COUNTER && track->n_samples > 0)
-            add_row(maker, LS_ROW_COUNTER, (uint32_t)t, 0,
-                    ls_trace_get_string(maker->model->trace, track->name));
+            add_counter_row(maker, (uint32_t)t, 0,
+                            ls_trace_get_string(maker->model->trace, track->name));
     }
 }
 
@@ -151,8 +167,8 @@ add_power_rows(Maker *maker)
     const LsSlice *slice = &model->rank[maker->rank].tracks;
     for (size_t t = slice->first; t < slice->first + slice->n; t++)
         if (ls_model_is_power(model, t))
-            add_row(maker, LS_ROW_COUNTER, (uint32_t)t, 0,
-                    ls_trace_get_string(model->trace, model->tracks[t].name));
+            add_counter_row(maker, (uint32_t)t, 0,
+                            ls_trace_get_string(model->trace, model->tracks[t].name));
 }
 
 /* Above all ranks. */
@@ -164,7 +180,7 @@ add_run_power_rows(Maker *maker)
         const LsPowerModel *power = &g_array_index(maker->model->power, LsPowerModel, i);
         g_autofree char *label =
             g_strdup_printf("%s, whole run", ls_trace_get_string(maker->model->trace, power->name));
-        add_row(maker, LS_ROW_COUNTER, LS_NONE, i, label);
+        add_counter_row(maker, LS_NONE, i, label);
     }
     if (maker->rows->len > first)
         maker->y += GAP[maker->fold];

@@ -28,7 +28,7 @@ typedef struct LsRow {
     uint32_t tensor;            /* name */
     uint32_t lane_of;           /* by tensor: index into the lanes of layout/tensors.h */
     char *label;                /* owned by the row */
-    char *note;                 /* right of the label: "waits 16 ms"; NULL */
+    char *note;                 /* right of the label: "waits 16 ms", of a counter its scale; NULL */
     bool alarm;                 /* the note is in red: "last in 4 of 4" */
     bool greyed;                /* its clock could not be placed, or nothing was recorded on it */
     bool first;                 /* a line is drawn over it: a rank or group begins */

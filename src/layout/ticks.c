@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What is not a span: cycles as ticks, at most one a column, those that agreed on something
- * standing out; counters as a line from least to most of each column; the beginnings of steps.
+ * standing out; and the beginnings of steps.
  */
-#include <math.h>
-
 #include "layout/scene-private.h"
 
 /* The first mark at or after the time, from `from` on: doubling steps, then halving. */
@@ -43,65 +41,6 @@ ls_making_add_cycles(LsMaking *making, const LsRow *row, uint32_t row_index)
         bool agreed = last->agreed_before + last->agreed > rank->marks[i].agreed_before;
         LsTick tick = {(uint16_t)x, agreed ? LS_ROLE_AGREED : LS_ROLE_CONTROL, row_index};
         g_array_append_val(making->scene->ticks, tick);
-        i = next;
-    }
-}
-
-typedef struct Counter {
-    const LsSample *samples;
-    size_t n;
-    const LsSeries *series;
-} Counter;
-
-static Counter
-find_counter(const LsModel *model, const LsRow *row)
-{
-    if (row->track != LS_NONE)
-        return (Counter){model->tracks[row->track].samples, model->tracks[row->track].n_samples,
-                         model->series[row->track]};
-    const LsPowerModel *power = &g_array_index(model->power, LsPowerModel, row->lane);
-    return (Counter){(const LsSample *)(void *)power->samples->data, power->samples->len,
-                     power->series};
-}
-
-/* Power and the like are read from 0 or from their least, whichever tells more. */
-static void
-find_bounds(const Counter *counter, double *ret_low, double *ret_high)
-{
-    if (!ls_series_get_range(counter->series, 0, counter->n, ret_low, ret_high))
-        *ret_low = *ret_high = 0;
-    if (*ret_low >= 0 && *ret_low < *ret_high * 0.7)
-        *ret_low = 0;
-    if (*ret_high <= *ret_low)
-        *ret_high = *ret_low + 1;
-}
-
-void
-ls_making_add_counter(LsMaking *making, const LsRow *row, uint32_t row_index)
-{
-    const Counter counter = find_counter(making->model, row);
-    const LsScale *scale = &making->scale;
-    double low, high;
-    bool gap = true;
-    find_bounds(&counter, &low, &high);
-    size_t i = ls_series_find(counter.series, scale->start_ns);
-    i = i > 0 ? i - 1 : 0; /* the line comes in from the left */
-    while (i < counter.n) {
-        const LsSample *sample = &counter.samples[i];
-        double x = (double)(sample->time_ns - scale->start_ns) * scale->px_per_ns;
-        int64_t until = MAX(ls_scale_get_time(scale, (int32_t)CLAMP(floor(x), -1e6, 1e6) + 1),
-                            sample->time_ns + 1);
-        size_t next = x < 0 ? i + 1 : ls_series_find(counter.series, until);
-        LsPoint point = {.x = (float)CLAMP(x, -1e6, 1e6), .row = row_index, .gap = gap};
-        double least, most;
-        gap = !ls_series_get_range(counter.series, i, next, &least, &most);
-        if (!gap) {
-            point.low = (float)((least - low) / (high - low));
-            point.high = (float)((most - low) / (high - low));
-            g_array_append_val(making->scene->points, point);
-        }
-        if (sample->time_ns >= scale->end_ns)
-            break;
         i = next;
     }
 }

@@ -32,7 +32,7 @@ typedef enum LsPickKind {
     LS_PICK_USE,    /* index: of uses; a tensor, once */
     LS_PICK_CYCLE,  /* index: of cycles */
     LS_PICK_STEP,   /* index: of ls_model_get_steps */
-    LS_PICK_SAMPLE, /* track, index: a sample of a counter */
+    LS_PICK_SAMPLE, /* track, index: a sample of a counter; of the run without a track: lane */
     LS_PICK_CELL,   /* overview: index of the step, rank = first rank of the cell */
 } LsPickKind;
 

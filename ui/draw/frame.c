@@ -35,6 +35,28 @@ draw_head(LsPainter *painter, cairo_t *cr, const LsRow *row, double y, double wi
                      rest + 1);
 }
 
+/* Its name and its scale: beside each other, under each other, or the scale before the name's end.
+ */
+static void
+draw_counter_head(LsPainter *painter, cairo_t *cr, const LsRow *row, double x, double y,
+                  double room)
+{
+    LsColour colour = painter->theme->text_faint;
+    double name = ls_text_get_width(painter->text, LS_FONT_SMALL, row->label);
+    double scale = ls_text_get_width(painter->text, LS_FONT_SMALL, row->note);
+    if (name + 8 + scale > room && row->height >= 26) {
+        ls_text_draw(painter->text, cr, LS_FONT_SMALL, LS_ALIGN_LEFT, x, y - 6, room, colour,
+                     row->label);
+        ls_text_draw(painter->text, cr, LS_FONT_SMALL, LS_ALIGN_LEFT, x, y + 7, room, colour,
+                     row->note);
+        return;
+    }
+    scale = ls_text_draw(painter->text, cr, LS_FONT_SMALL, LS_ALIGN_RIGHT, x + room, y, room * 0.7,
+                         colour, row->note);
+    ls_text_draw(painter->text, cr, LS_FONT_SMALL, LS_ALIGN_LEFT, x, y, room - scale - 6, colour,
+                 row->label);
+}
+
 static void
 draw_header(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRow *row, double width)
 {
@@ -55,8 +77,13 @@ draw_header(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRow *
                           row->label);
         return;
     }
+    double room = width - x - 8;
+    if (row->kind == LS_ROW_COUNTER && row->note) {
+        draw_counter_head(painter, cr, row, x, y, room);
+        return;
+    }
     ls_text_draw(painter->text, cr, faint ? LS_FONT_SMALL : LS_FONT_LABEL, LS_ALIGN_LEFT, x, y,
-                 width - x - 8, faint ? theme->text_faint : theme->text_soft, row->label);
+                 room, faint ? theme->text_faint : theme->text_soft, row->label);
 }
 
 /* Whether a label of its height finds room between those of its neighbours: of lines that are lower

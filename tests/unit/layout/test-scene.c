@@ -335,8 +335,8 @@ test_run_power(void)
     ls_view_set_mode(&view, model, LS_VIEW_RANKS);
     ls_view_show(&view, 0, 100, 0);
     ls_scene_update(scene, &view);
-    const LsRow *row = ls_scene_get_row(scene, 0);
-    g_assert_cmpint(row->kind, ==, LS_ROW_COUNTER);
+    const LsRow *row = find_row(scene, LS_NONE, LS_ROW_COUNTER);
+    g_assert_true(row == ls_scene_get_row(scene, 0));
     g_assert_cmpstr(row->label, ==, "gpu power, whole run");
     static const struct {
         float x, level; /* of 500 W */
@@ -351,7 +351,17 @@ test_run_power(void)
     }
     g_assert_cmpuint(g_array_index(scene->points, LsPoint, 3).row, !=, 0);
     LsPick pick = ls_hit_find(scene, 20, row->y + 5);
-    g_assert_cmpint(pick.kind, ==, LS_PICK_NONE);
+    g_autofree char *line = ls_inspect_format_line(model, &pick);
+    g_assert_cmpstr(line, ==, "gpu power, whole run: 500 W");
+    pick = ls_hit_step(model, &pick, 1);
+    g_autofree char *next = ls_inspect_format_line(model, &pick);
+    g_assert_cmpstr(next, ==, "gpu power, whole run: 300 W");
+    /* What the height of the line means stands beside each. */
+    g_assert_cmpstr(row->note, ==, "0 to 500 W");
+    g_assert_cmpstr(find_row(scene, 1, LS_ROW_COUNTER)->note, ==, "0 to 300 W");
+    pick = ls_hit_find(scene, 49, find_row(scene, 1, LS_ROW_COUNTER)->y + 5);
+    g_autofree char *own = ls_inspect_format_line(model, &pick);
+    g_assert_cmpstr(own, ==, "gpu power 300 W");
     ls_view_clear(&view);
     ls_scene_free(scene);
     ls_model_free(model);
