@@ -63,7 +63,7 @@ ls_window_open(LsWindow *window, const LsSettings *settings, uint32_t life)
     window->life = life;
     window->opened_ns = ls_clock_now();
     window->step = window->slow_step = LS_STEP_UNKNOWN;
-    window->steps = window->mean_ns = 0;
+    window->steps = window->usual_ns = 0;
     window->stop_step = INT64_MAX;
     window->n_spans = 0;
     atomic_store(&ls_gate->opening, life);
@@ -93,6 +93,21 @@ ls_window_tick(LsWindow *window, int64_t now_ns)
     pthread_mutex_unlock(&window->lock);
 }
 
+/* Under the lock. Rather too small than too great, since who hears of a stop too late stops
+ * elsewhere: one slow step, which is why most are asked to stop, hardly counts, nor does a long
+ * first one. */
+static void
+learn_usual(LsWindow *window, int64_t length_ns)
+{
+    int64_t more_ns = length_ns - window->usual_ns;
+    if (window->steps == 1)
+        window->usual_ns = length_ns;
+    else if (more_ns < 0)
+        window->usual_ns += more_ns / 2;
+    else
+        window->usual_ns += (more_ns < window->usual_ns ? more_ns : window->usual_ns + 8) / 8;
+}
+
 void
 ls_window_begin_step(LsWindow *window, int64_t number, int64_t now_ns)
 {
@@ -100,8 +115,7 @@ ls_window_begin_step(LsWindow *window, int64_t number, int64_t now_ns)
         return;
     pthread_mutex_lock(&window->lock);
     if (window->steps > 0)
-        window->mean_ns +=
-            (now_ns - window->step_ns - window->mean_ns) / (window->steps < 8 ? window->steps : 8);
+        learn_usual(window, now_ns - window->step_ns);
     window->step = number;
     window->step_ns = now_ns;
     set_reason(window, OTHER_STEP, number < window->first_step || number > window->last_step);
@@ -178,7 +192,7 @@ ls_window_find_stop(LsWindow *window, int64_t spread_ns)
     pthread_mutex_lock(&window->lock);
     int64_t stop = LS_STEP_UNKNOWN;
     if (window->steps > 0) {
-        int64_t ahead = spread_ns / (window->mean_ns > 0 ? window->mean_ns : 1) + 2;
+        int64_t ahead = spread_ns / (window->usual_ns > 0 ? window->usual_ns : 1) + 2;
         stop = window->step + (ahead < STOP_STEPS_MAX ? ahead : STOP_STEPS_MAX);
     }
     pthread_mutex_unlock(&window->lock);

@@ -30,12 +30,12 @@ typedef struct LsWindow {
     int64_t opened_ns, delay_ns, duration_ns;
     int64_t first_step, last_step; /* of LOCKSTEP_STEPS */
     bool is_flight;
-    int64_t trigger_ns;     /* 0: none */
-    int64_t step, step_ns;  /* the one under way, or the last */
-    int64_t steps, mean_ns; /* ended so far; from begin to begin */
-    int64_t slow_step;      /* has set off the trigger */
-    int64_t stop_step;      /* the last to be kept; INT64_MAX: none */
-    uint32_t n_spans;       /* so far; the last ones are there */
+    int64_t trigger_ns;      /* 0: none */
+    int64_t step, step_ns;   /* the one under way, or the last */
+    int64_t steps, usual_ns; /* ended so far; from begin to begin */
+    int64_t slow_step;       /* has set off the trigger */
+    int64_t stop_step;       /* the last to be kept; INT64_MAX: none */
+    uint32_t n_spans;        /* so far; the last ones are there */
     LsWindowSpan spans[LS_WINDOW_SPANS];
 } LsWindow;
 

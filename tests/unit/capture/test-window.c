@@ -152,6 +152,25 @@ test_freeze(void)
     ls_window_close(&window);
 }
 
+/* What stops it mostly is one slow step: the steps until all have heard of it are as short as
+ * before. */
+static void
+test_freeze_after_slow_step(void)
+{
+    open_window("LOCKSTEP_FLIGHT", "8M");
+    run_step(0, 10000 * MS); /* the first one, which makes everything */
+    for (int64_t step = 1; step < 20; step++)
+        run_step(step, 10 * MS);
+    run_step(20, 3000 * MS);
+    run_step(21, 10 * MS);
+    g_assert_cmpint(ls_window_find_stop(&window, 300 * MS), >=, 21 + 300 / 12);
+    g_assert_cmpint(ls_window_find_stop(&window, 300 * MS), <=, 21 + 300 / 10 + 2);
+    for (int64_t step = 22; step < 60; step++) /* from now on they are long */
+        run_step(step, 100 * MS);
+    g_assert_cmpint(ls_window_find_stop(&window, 300 * MS), <=, 59 + 300 / 90 + 2);
+    ls_window_close(&window);
+}
+
 /* A rank that hears of it too late, and one that marks no steps. */
 static void
 test_freeze_late(void)
@@ -217,6 +236,8 @@ main(int argc, char **argv)
     g_test_add_func("/capture/window/inside-a-range", test_range);
     g_test_add_func("/capture/window/what-is-told-later-goes-by-its-own-time", test_told_later);
     g_test_add_func("/capture/window/freezes-at-the-end-of-a-step", test_freeze);
+    g_test_add_func("/capture/window/freezes-in-time-after-a-slow-step",
+                    test_freeze_after_slow_step);
     g_test_add_func("/capture/window/freezes-late-or-without-steps", test_freeze_late);
     g_test_add_func("/capture/window/slow-step-after-warm-up", test_trigger);
     g_test_add_func("/capture/freeze/first-answer-holds", test_first_answer_holds);
