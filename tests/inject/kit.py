@@ -18,7 +18,7 @@ NEEDED = os.path.join(SOURCE, "tests", "lint", "needed.py")
 
 
 def run(*command, **more):
-    return subprocess.run(command, capture_output=True, text=True, timeout=170, check=False, **more)
+    return subprocess.run(command, capture_output=True, text=True, timeout=1000, check=False, **more)
 
 
 def make(where):

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from cases import run
+from cases import HeldUp, run, wait_until
 
 RECORD, LOCKSTEP, CAPTURE = (os.path.abspath(path) for path in sys.argv[1:4])
 LAUNCHERS = re.compile(r"^(LOCKSTEP_|OMPI_|PMIX_|PMI_|SLURM_|HOROVOD_|DMLC_|TORCHELASTIC_)")
@@ -25,14 +25,14 @@ CLEAN = {name: value for name, value in os.environ.items()
 CLOCKS = [(0, 0), (5_000_000_000, 100_000), (-5_000_000_000, -100_000)]  # ns, ns a second
 BOUND_NS = 2_000_000  # of a busy machine; a quiet one shows tens of microseconds
 
-# Marks steps, and says the machine's time before and after each.
+# Marks steps, and says the machine's time before and after each; until its time is over or a file says so.
 STEPS = """
-import ctypes, sys, time
+import ctypes, os, sys, time
 marks = ctypes.CDLL(sys.argv[1])
 end = time.monotonic() + float(sys.argv[2])
 number = 0
 with open(sys.argv[3], "w") as out:
-    while time.monotonic() < end:
+    while time.monotonic() < end and not os.path.exists("end"):
         before = time.monotonic_ns()
         marks.lockstep_step_begin(ctypes.c_int64(number))
         print(number, before, time.monotonic_ns(), file=out, flush=True)
@@ -58,7 +58,7 @@ def start(rank, world, seconds, *options, host=None, folder="R", is_told=True):
 def finish(running):
     """All end well and have said nothing but the closing line."""
     for process in running:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         assert process.returncode == 0 and out == "", (process.args, process.returncode, out, err)
         assert all(line.startswith("lockstep: ") and " lost, " in line for line in err.splitlines()), err
 
@@ -84,7 +84,8 @@ def check_times(folder, ranks):
         bound = rows[rank]["clock_uncertainty_ns"]
         method = rows[rank]["clock_method"]
         assert method == ("reference" if rank == 0 else "round trips"), (rank, method, findings(folder))
-        assert bound < BOUND_NS, (rank, bound)
+        if bound >= BOUND_NS:
+            raise HeldUp((rank, bound))
         steps = [row for row in tables["steps"] if row["rank"] == rank]
         worst = 0
         for step in steps:
@@ -102,11 +103,20 @@ def hub(folder, number=0):
                                                                    if line[0] == "at"]
 
 
-def wait_for(path, seconds=20):
-    end = time.monotonic() + seconds
-    while not (os.path.exists(path) and os.path.getsize(path) > 0):
-        assert time.monotonic() < end, f"{path} does not come"
-        time.sleep(0.02)
+def wait_for(path):
+    wait_until(lambda: os.path.exists(path) and os.path.getsize(path) > 0, path)
+
+
+def wait_for_steps(ranks, steps=60):
+    """That all have come so far that they can be compared."""
+    def is_far(rank):
+        return os.path.exists(f"truth-{rank}") and open(f"truth-{rank}", encoding="utf-8").read().count("\n") > steps
+
+    wait_until(lambda: all(map(is_far, range(ranks))), "steps of all ranks")
+
+
+def end_all():
+    open("end", "w", encoding="utf-8").close()
 
 
 def free_port():
@@ -118,23 +128,25 @@ def free_port():
 def knock(place):
     """What comes to a port sooner or later."""
     for said in (b"", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 8, b"\x16\x03\x01" + bytes(400), os.urandom(104)):
-        with socket.create_connection(place, timeout=5) as guest:
+        with socket.create_connection(place, timeout=60) as guest:
             guest.sendall(said)
             try:
                 while said and guest.recv(4096):
                     pass
             except ConnectionError:
                 pass
-    return socket.create_connection(place, timeout=5)  # and stays, silent
+    return socket.create_connection(place, timeout=60)  # and stays, silent
 
 
 def clocks_come_back():
     """Three hosts, the third with two ranks; strangers at the port all the while."""
-    running = [start(rank, 4, 6, host=min(rank, 2)) for rank in range(4)]
+    running = [start(rank, 4, 120, host=min(rank, 2)) for rank in range(4)]
     wait_for("R/.clocks/hub-0")
-    time.sleep(1)
+    wait_for_steps(4)
     _, places = hub("R")
     held = [knock(place) for place in places if place[0] == "127.0.0.1"]
+    time.sleep(4)
+    end_all()
     finish(running)
     assert held
     rows = check_times("R", range(4))
@@ -153,20 +165,23 @@ def clocks_come_back():
 
 def killed():
     """The hub's wrapper is killed, then an asker's: the rest goes on, with another hub."""
-    running = [start(rank, 3, 9) for rank in range(3)]
+    running = [start(rank, 3, 240) for rank in range(3)]
     wait_for("R/.clocks/hub-0")
-    time.sleep(3)
+    wait_for_steps(3)
+    time.sleep(2)
     first = int(hub("R")[0].split("-")[1])
     running[first].kill()
-    wait_for("R/.clocks/hub-1", 12)
+    wait_for("R/.clocks/hub-1")
     second = int(hub("R", 1)[0].split("-")[1])
     assert second != first
     time.sleep(1.5)
     third = 3 - first - second
     running[third].kill()
+    time.sleep(1.5)
+    end_all()
     finish([running[second]])
     for process in running:
-        process.communicate(timeout=30)
+        process.communicate(timeout=300)
     check_times("R", range(3))
 
 
@@ -205,9 +220,9 @@ def wrong_key():
 
 
 def measure(*options):
-    """Seconds that a command takes which does nothing, the best of five."""
-    best = 60
-    for _ in range(5):
+    """Seconds that a command takes which does nothing, the best of eight."""
+    best = 600
+    for _ in range(8):
         begin = time.monotonic()
         done = subprocess.run([RECORD, "-o", "T", "--run-id", "y", "--as-rank", "0", "--world", "2", "--quiet",
                                *options, "--", "true"], env=CLEAN, capture_output=True, text=True, check=False)
@@ -215,6 +230,16 @@ def measure(*options):
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
         shutil.rmtree("T")
     return best
+
+
+def look_up(host):
+    """Seconds until it is known that there is no such host; without a network that may take many."""
+    begin = time.monotonic()
+    try:
+        socket.getaddrinfo(host, 4000)
+    except OSError:
+        pass
+    return time.monotonic() - begin
 
 
 def absent():
@@ -225,10 +250,12 @@ def absent():
                     ["--sync", "no.such.host.invalid:4000"]):
         took = measure(*options)
         print(f"# {' '.join(options) or 'by the folder'}: {took * 1000:.0f} ms, with --no-sync {without * 1000:.0f} ms")
-        assert took < without + 0.4, (options, took, without)
+        if took >= without + 0.4:
+            raise HeldUp((options, took, without))
     for place, why in (("10.255.255.1:4000", "no wrapper answered at|not measured"),
                        ("no.such.host.invalid:4000", "is not found")):
-        finish([start(0, 2, 1.5, "--sync", place, folder="A")])
+        seconds = 1.5 + 2 * look_up(place.split(":")[0])
+        finish([start(0, 2, seconds, "--sync", place, folder="A")])
         text = findings("A")
         assert "clocks between hosts were not measured: " in text and re.search(why, text), text
         shutil.rmtree("A")

@@ -82,7 +82,7 @@ run(const char *const *words, const char *folder, const char *shm, const char *w
     Outcome *outcome = g_new0(Outcome, 1);
     g_auto(GStrv) environment = g_get_environ();
     g_autoptr(GError) error = NULL;
-    const char *argv[24] = {"timeout", "--foreground", "--preserve-status", "-k", "2", "20"};
+    const char *argv[24] = {"timeout", "--foreground", "--preserve-status", "-k", "2", "300"};
     const char *record = g_getenv("LOCKSTEP_RECORD");
     const char *const under[] = {record, "-o", folder, "--as-rank", "0", "--quiet", "--", NULL};
     size_t n = 6;
