@@ -41,7 +41,7 @@ def play(record, gpu_train, double, run, mode):
     environment = {**os.environ, **more, 'LD_LIBRARY_PATH': double, 'LOCKSTEP_DOUBLE': settings,
                    'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
     done = subprocess.run([record, '-o', run, *options, '--', gpu_train, '--steps', '20'], capture_output=True,
-                          text=True, timeout=120, env=environment, check=False)
+                          text=True, timeout=600, env=environment, check=False)
     told = SUM.search(done.stderr)
     strange = [line for line in done.stderr.splitlines() if not line.startswith('lockstep: ')]
     if done.returncode != 0 or 'weights equal' not in done.stdout or strange:

@@ -35,7 +35,7 @@ BODY = [named(1, 'a'), *use(1, 100), named(2, 'b'), *use(2, 200)]
 
 
 def run(command, *args):
-    done = subprocess.run([LOCKSTEP, command, *map(str, args)], capture_output=True, timeout=30, check=False)
+    done = subprocess.run([LOCKSTEP, command, *map(str, args)], capture_output=True, timeout=300, check=False)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

@@ -19,7 +19,7 @@ UNSAFE = re.compile('[\x00-\x09\x0b-\x1f\x7f-\x9f]')
 
 
 def run(command, *args):
-    return subprocess.run([LOCKSTEP, command, *map(str, args)], capture_output=True, timeout=60, check=False)
+    return subprocess.run([LOCKSTEP, command, *map(str, args)], capture_output=True, timeout=300, check=False)
 
 
 def synth(folder, name, *options):
@@ -127,7 +127,7 @@ def a_run_that_nobody_may_write(folder):
     killed = subprocess.Popen([LOCKSTEP, 'report', path], stdout=subprocess.DEVNULL)
     killed.kill()
     killed.wait()
-    outs = [job.communicate(timeout=60)[0] for job in jobs]
+    outs = [job.communicate(timeout=300)[0] for job in jobs]
     os.chmod(path, 0o700)
     assert len(set(outs)) == 1 and json.loads(outs[0])['tables']['ranks'], 'the same for all at once'
     assert states(path) == before, 'a reader wrote into the run'

@@ -55,7 +55,7 @@ def write_inputs(where):
 def run_view(line, where, env):
     """None, or what is wrong."""
     command = ["xvfb-run", "-a", "timeout", "4"] + shlex.split(line)
-    result = subprocess.run(command, cwd=where, env=env, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, cwd=where, env=env, capture_output=True, text=True, timeout=300)
     if result.returncode != 124:  # timeout's own: it was still alive
         return f"status {result.returncode}: {result.stderr.strip()}"
     return None
@@ -63,7 +63,7 @@ def run_view(line, where, env):
 
 def run(line, where, env):
     result = subprocess.run(["sh", "-c", line], cwd=where, env=env, capture_output=True, text=True,
-                            stdin=subprocess.DEVNULL, timeout=60)
+                            stdin=subprocess.DEVNULL, timeout=300)
     if result.returncode != 0:
         return f"status {result.returncode}: {result.stderr.strip()}"
     errors = result.stderr

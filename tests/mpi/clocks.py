@@ -35,7 +35,7 @@ def record(folder, anchor):
         words += ['-np', '1', 'env', f'LOCKSTEP_TEST_CLOCK={offset}:{drift}:{anchor}',
                   f'LOCKSTEP_TEST_BOOT_ID=boot-{rank}', RECORD, '-o', folder, '--no-sync', '--nccl', '--kernels',
                   '--', GPU_TRAIN, '--steps', '80']
-    return subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(words, env=env, capture_output=True, text=True, timeout=600, check=False)
 
 
 def main():

@@ -17,7 +17,7 @@ RANKS, STEPS, DIVISOR = 4, 5, 64
 
 def call(folder, *arguments):
     done = subprocess.run([str(argument) for argument in arguments], cwd=folder, capture_output=True,
-                          text=True, timeout=120, check=False)
+                          text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

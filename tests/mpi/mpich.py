@@ -40,7 +40,7 @@ def main():
         with open(mpirun, "w", encoding="utf-8") as out:
             out.write(f"#!/bin/sh\nexport LD_LIBRARY_PATH={paths}\nexec {launcher} -launcher fork \"$@\"\n")
         os.chmod(mpirun, 0o755)
-        return subprocess.run([TEST, "-p", CASES, mpirun, LIBRARY, victim, "none"], check=False, timeout=100).returncode
+        return subprocess.run([TEST, "-p", CASES, mpirun, LIBRARY, victim, "none"], check=False, timeout=600).returncode
 
 
 if __name__ == '__main__':

@@ -21,7 +21,7 @@ def train(folder, ranks):
     environment = dict(os.environ, LOCKSTEP_LIBRARIES=LIBRARIES, LOCKSTEP_RUN=f'run-{ranks}')
     done = subprocess.run([MPIRUN, '-np', str(ranks), sys.executable, str(TRAIN), PYTORCH, str(BATCH),
                            f'weights-{ranks}'], cwd=folder, env=environment, capture_output=True, text=True,
-                          timeout=120, check=False)
+                          timeout=600, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -36,7 +36,7 @@ def check_weights(folder):
 
 def check_trace(folder):
     done = subprocess.run([str(pathlib.Path(LOCKSTEP).resolve()), 'report', f'run-{RANKS}', '--format', 'json'],
-                          cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+                          cwd=folder, capture_output=True, text=True, timeout=600, check=False)
     tables = json.loads(done.stdout)['tables']
     counts = {row['tensor']: row['count'] for row in tables['tensors']
               if not row['tensor'].startswith('broadcast.')}

@@ -23,10 +23,10 @@ def record(folder):
     run = subprocess.run(
         [MPIRUN, '-np', str(RANKS), TRAIN, '--compute', 'timed', '--steps', str(STEPS), '--slow-rank',
          str(SLOW), '--slow-ms', str(SLOW_MS), '--run', 'run', '--log', 'log.%r'],
-        cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        cwd=folder, capture_output=True, text=True, timeout=600, check=False)
     assert run.returncode == 0, run.stderr
     report = subprocess.run([LOCKSTEP, 'report', 'run', '--format', 'json'], cwd=folder,
-                            capture_output=True, text=True, timeout=60, check=False)
+                            capture_output=True, text=True, timeout=600, check=False)
     assert report.returncode == 0, report.stderr
     tables = json.loads(report.stdout)['tables']
     log = []

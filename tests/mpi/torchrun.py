@@ -36,7 +36,7 @@ SUM = re.compile(r"^lockstep: (\d+) ranks, ([\d,]+) events, none lost, ", re.MUL
 
 def check(folder, command):
     env = {**os.environ, "LOCKSTEP_CAPTURE_LIBRARY": CAPTURE, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=170, check=False)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     said = sorted(re.findall(r"rank \d of \d", done.stdout))
     assert said == [f"rank {rank} of {RANKS}" for rank in range(RANKS)], done.stdout

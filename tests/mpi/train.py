@@ -95,7 +95,7 @@ def check_death(folder):
         run = subprocess.run(
             [MPIRUN, '--enable-recovery', '-np', str(RANKS), 'sh', '-c', script, TRAIN, '--compute', 'timed',
              '--step-ms', '20', '--steps', '200', '--die-rank', '2', '--die-step', '10'],
-            cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+            cwd=folder, capture_output=True, text=True, timeout=600, check=False)
         ends = {}
         for rank in range(RANKS):
             status, at = (folder / f'status.{rank}').read_text().split()
