@@ -14,7 +14,8 @@
 #include "ui/window-actions.h"
 #include "ui/window.h"
 
-enum { EXIT_DONE = 0, EXIT_NO_DISPLAY = 1, EXIT_USAGE = 2, EXIT_UNREADABLE = 3 };
+/* Those of design 9; 1 is a gate's alone. */
+enum { EXIT_DONE = 0, EXIT_USAGE = 2, EXIT_UNREADABLE = 3 };
 
 typedef struct LsViewOptions {
     char *theme, *mode, *at;
@@ -67,23 +68,23 @@ check_options(LsViewOptions *options)
     options->mode_index = -1;
     options->at_ns = -1;
     if (options->theme && !is_one_of(options->theme, themes, &index)) {
-        fprintf(stderr, "lockstep view: --theme is system, light or dark, not \"%s\"\n",
+        fprintf(stderr, "lockstep view: --theme is system, light or dark, not \"%s\".\n",
                 options->theme);
         return EXIT_USAGE;
     }
     if (options->mode && !is_one_of(options->mode, modes, &options->mode_index)) {
-        fprintf(stderr, "lockstep view: --mode is rank, tensor or overview, not \"%s\"\n",
+        fprintf(stderr, "lockstep view: --mode is rank, tensor or overview, not \"%s\".\n",
                 options->mode);
         return EXIT_USAGE;
     }
     if (options->at && (!ls_parse_time(options->at, &options->at_ns) || options->at_ns < 0)) {
-        fprintf(stderr, "lockstep view: --at is a time such as 1.5s or 300ms, not \"%s\"\n",
+        fprintf(stderr, "lockstep view: --at is a time such as 1.5s or 300ms, not \"%s\".\n",
                 options->at);
         return EXIT_USAGE;
     }
     for (char **path = options->paths; path && *path; path++) {
         if (!g_file_test(*path, G_FILE_TEST_EXISTS)) {
-            fprintf(stderr, "lockstep view: %s: %s\n", *path, g_strerror(errno ? errno : ENOENT));
+            fprintf(stderr, "lockstep view: %s: %s.\n", *path, g_strerror(errno ? errno : ENOENT));
             return EXIT_UNREADABLE;
         }
     }
@@ -94,9 +95,9 @@ static int
 run_application(LsViewOptions *options)
 {
     if (!gtk_init_check()) {
-        fprintf(stderr, "lockstep view: there is no display; \"lockstep render\" makes a picture "
-                        "without one\n");
-        return EXIT_NO_DISPLAY;
+        fprintf(stderr, "lockstep view: There is no display to open a window on; lockstep render "
+                        "makes the same picture without one.\n");
+        return EXIT_USAGE;
     }
     g_autoptr(GtkApplication) app =
         gtk_application_new("io.github.lockstep.View", G_APPLICATION_NON_UNIQUE);
@@ -132,7 +133,8 @@ main(int argc, char **argv)
     g_option_context_set_help_enabled(context, FALSE);
     g_option_context_add_main_entries(context, entries, NULL);
     if (!g_option_context_parse(context, &argc, &argv, &error)) {
-        fprintf(stderr, "lockstep view: %s\n", error->message);
+        fprintf(stderr, "lockstep view: %s; lockstep view --help tells the options.\n",
+                error->message);
         return EXIT_USAGE;
     }
     if (options.help) {

@@ -5,6 +5,7 @@
  */
 #include "ui/window.h"
 
+#include "base/units.h"
 #include "ui/findings.h"
 #include "ui/foot.h"
 #include "ui/inspector.h"
@@ -53,6 +54,21 @@ stop_loading(LsWindow *window)
     g_clear_pointer(&window->loader, ls_loader_free);
 }
 
+/* Whether the recording has the time it should open at; else says so. */
+static bool
+has_start(LsWindow *window, const LsTrace *trace)
+{
+    int64_t length_ns = ls_trace_get_last_ns(trace) - ls_trace_get_first_ns(trace);
+    if (window->start_at_ns <= length_ns)
+        return true;
+    g_autofree char *length = ls_format_ns(length_ns);
+    g_autofree char *text = g_strdup_printf(
+        "--at lies outside of the recording: it lasts %s, and times count from its begin.", length);
+    window->start_at_ns = -1;
+    ls_pages_set_error(&window->pages, "There is no such time", text);
+    return false;
+}
+
 static void
 apply_start(LsWindow *window)
 {
@@ -86,6 +102,11 @@ loaded(LsDocument *document, const GError *error, void *user)
             g_strdup_printf("%s was begun and holds no event.", document->title);
         ls_document_free(document);
         ls_pages_set_error(&window->pages, "No events recorded", text);
+        show_page(window, "error");
+        return;
+    }
+    if (!has_start(window, document->trace)) {
+        ls_document_free(document);
         show_page(window, "error");
         return;
     }

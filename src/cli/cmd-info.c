@@ -139,7 +139,7 @@ print_ranks(FILE *out, const LsInventory *inventory)
     if (inventory->ranks > 0 || inventory->ranks_expected > 0 || inventory->strangers == 0) {
         fprintf(out, "%" G_GINT64_FORMAT, inventory->ranks);
         if (inventory->ranks_expected < 0)
-            fputs(" recorded, of how many is not known", out);
+            fputs(", of how many is not recorded", out);
         else
             fprintf(out, " of %" G_GINT64_FORMAT " recorded", inventory->ranks_expected);
         if (inventory->lives > inventory->ranks)

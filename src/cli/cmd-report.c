@@ -16,8 +16,8 @@
 #include <string.h>
 
 typedef struct Options {
-    char **paths, **gates;
-    char *tables, *format, *output, *ranks, *steps, *rules;
+    char **paths, **gates, **tables;
+    char *format, *output, *ranks, *steps, *rules;
     int strict;
 } Options;
 
@@ -26,7 +26,7 @@ clear_options(Options *options)
 {
     g_strfreev(options->paths);
     g_strfreev(options->gates);
-    g_free(options->tables);
+    g_strfreev(options->tables);
     g_free(options->format);
     g_free(options->output);
     g_free(options->ranks);
@@ -51,8 +51,8 @@ static bool
 parse_options(int argc, char **argv, Options *options, GError **error)
 {
     const GOptionEntry entries[] = {
-        {"table", 't', 0, G_OPTION_ARG_STRING, &options->tables,
-         "Only these tables, without the headline", "NAME[,NAME]"},
+        {"table", 't', 0, G_OPTION_ARG_STRING_ARRAY, &options->tables,
+         "Only these tables, without the headline; repeatable", "NAME[,NAME]"},
         {"format", 'f', 0, G_OPTION_ARG_STRING, &options->format, "text (default), json or csv",
          "FORMAT"},
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
@@ -81,13 +81,14 @@ parse_options(int argc, char **argv, Options *options, GError **error)
     return false;
 }
 
-/* The analyses asked for, or all. */
+/* The analyses asked for, in the order of asking, each once; or all. */
 static GPtrArray *
 choose_analyses(const Options *options, GError **error)
 {
     g_autoptr(GPtrArray) chosen = g_ptr_array_new();
     const LsAnalysis *const *all = ls_analysis_get_all();
-    g_auto(GStrv) names = options->tables ? g_strsplit(options->tables, ",", -1) : NULL;
+    g_autofree char *asked = options->tables ? g_strjoinv(",", options->tables) : NULL;
+    g_auto(GStrv) names = asked ? g_strsplit(asked, ",", -1) : NULL;
 
     for (size_t i = 0; names == NULL && all[i] != NULL; i++)
         g_ptr_array_add(chosen, (void *)(uintptr_t)all[i]);
@@ -101,7 +102,8 @@ choose_analyses(const Options *options, GError **error)
                         names[i], g_strchomp(tables));
             return NULL;
         }
-        g_ptr_array_add(chosen, (void *)(uintptr_t)found);
+        if (!g_ptr_array_find(chosen, found, NULL))
+            g_ptr_array_add(chosen, (void *)(uintptr_t)found);
     }
     return g_steal_pointer(&chosen);
 }

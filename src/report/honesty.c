@@ -5,6 +5,7 @@
  */
 #include "report/honesty.h"
 
+#include "analysis/collective.h"
 #include "base/units.h"
 
 static const char *const clock_names[] = {
@@ -28,7 +29,9 @@ typedef struct Sums {
 static Sums
 add_up(const LsTrace *trace)
 {
-    Sums sums = {.expected = ls_trace_get_world(trace), .method = LS_CLOCK_REFERENCE};
+    Sums sums = {.expected = ls_trace_get_world(trace),
+                 .method = LS_CLOCK_REFERENCE,
+                 .world_known = ls_collective_knows_world(trace)};
     size_t n;
     const LsRank *ranks = ls_trace_get_ranks(trace, &n);
     g_autoptr(GHashTable) numbers = g_hash_table_new(g_direct_hash, g_direct_equal);
@@ -46,7 +49,6 @@ add_up(const LsTrace *trace)
         sums.method = MAX(sums.method, ranks[r].clock_method);
         sums.uncertainty_ns = MAX(sums.uncertainty_ns, ranks[r].clock_uncertainty_ns);
         sums.test_double = sums.test_double || ranks[r].test_double;
-        sums.world_known = sums.world_known || ranks[r].world > 0;
     }
     if (sums.recorded < 2) /* there is nothing to align */
         sums.method = LS_CLOCK_REFERENCE;

@@ -111,7 +111,7 @@ def check_ranks():
     first = '[{"ph":"M","name":"process_name","pid":1,"args":{"name":"a"}},'
     begin = '{"ph":"B","name":"NEGOTIATE_ALLREDUCE","pid":1,"ts":5},'
     end = '{"ph":"E","pid":1,"ts":9},{"ph":"B","name":"ALLREDUCE","pid":1,"ts":9}]'
-    for ticks, said, expected in (('', '1 recorded, of how many is not known', None),
+    for ticks, said, expected in (('', '1, of how many is not recorded', None),
                                   ('{"ph":"X","name":"0","pid":1,"ts":6,"dur":0},'
                                    '{"ph":"X","name":"1","pid":1,"ts":7,"dur":0},',
                                    '1 of 2 recorded; 1 more known by their ticks', 2)):
@@ -123,6 +123,8 @@ def check_ranks():
             row = json.loads(run('info', file.name, '--format', 'json').stdout)['tables']['info'][0]
             assert (row['ranks'], row['ranks_expected'], row['lives']) == (1, expected, 1), row
             report = run('report', file.name).stdout
+            words = ' '.join(report.split('\n\n')[0].split())
+            assert ('1 of 2 ranks' if expected else '1 rank, of how many is not recorded') in words, words
             assert "No buffer's operation ended in this recording" in report and ' 0 ns each' not in report, report
 
 
@@ -173,7 +175,7 @@ def check_plain_locale():
 
 def check_view_help():
     """In ASCII, so that no terminal shows "?" for an ellipsis; and named as it is called."""
-    view = pathlib.Path(LOCKSTEP).parents[1] / 'ui' / 'lockstep-view'
+    view = pathlib.Path(LOCKSTEP).resolve().parents[2] / 'ui' / 'lockstep-view'
     if not view.exists():
         return
     found = subprocess.run([view, '--help'], capture_output=True, text=True, check=True,
@@ -182,9 +184,24 @@ def check_view_help():
     assert '?' not in found.stdout and not found.stderr, found
 
 
+def check_view_without_display():
+    """1 is a failed gate's alone."""
+    view = pathlib.Path(LOCKSTEP).resolve().parents[2] / 'ui' / 'lockstep-view'
+    if not view.exists():
+        return 'SKIP the window is not built'
+    bare = {key: value for key, value in os.environ.items() if key not in ('DISPLAY', 'WAYLAND_DISPLAY')}
+    for arguments, status, part in (((), 2, 'no display'), (('--theme', 'blue'), 2, '--theme'),
+                                    (('--nope',), 2, 'lockstep view --help'), (('absent',), 3, 'absent')):
+        found = subprocess.run([LOCKSTEP, 'view', *arguments], capture_output=True, text=True, check=False, env=bare)
+        assert found.returncode == status and part in found.stderr and found.stdout == '', found
+        assert found.stderr.count('\n') == 1 and found.stderr.endswith('.\n'), found
+    return None
+
+
 def main():
     checks = [check_timelines, check_begun, check_refused, check_odd_paths, check_unreadable, check_ranks,
-              check_help, check_usage, check_ascii_help, check_plain_locale, check_view_help]
+              check_help, check_usage, check_ascii_help, check_plain_locale, check_view_help,
+              check_view_without_display]
     failed = False
     print(f'1..{len(checks)}')
     for number, check in enumerate(checks, 1):

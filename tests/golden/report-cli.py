@@ -21,6 +21,8 @@ def tables_are_chosen(run):
     status, out, _ = report(run, '--table', 'ranks,steps', '--format', 'json')
     found = json.loads(out)
     assert status == 0 and list(found) == ['tables'] and list(found['tables']) == ['ranks', 'steps']
+    found = json.loads(report(run, '--table', 'steps,ledger', '--table', 'ranks', '-t', 'steps', '--format', 'json')[1])
+    assert list(found['tables']) == ['steps', 'ledger', 'ranks']
 
 
 def all_tables_without_choice(run):
@@ -43,7 +45,7 @@ def filters_choose_ranks_and_steps(run):
 
 
 def unknown_names_are_usage_errors(run):
-    for args, part in ((('--table', 'speed'), 'collectives'), (('--format', 'yaml'), 'json'),
+    for args, part in ((('--table', 'speed'), 'collectives'), (('--table', 'ranks', '--table', 'speed'), "table 'speed'"), (('--format', 'yaml'), 'json'),
                        (('--rank', '9'), 'ranks 0 to 3'), (('--rank', 'x'), '0,8-15'),
                        (('--step', '4:2'), 'A:B'), (('--step', '90:'), 'steps 0 to 5'),
                        (('--nope',), 'lockstep report --help'), (('--fail-if', 'speed>1'), 'waited_for_share')):

@@ -220,6 +220,18 @@ test_says_what_is_wrong(Fixture *fixture, const void *data)
     g_assert_true(wait_until(is_error_shown, fixture));
 }
 
+/* The time to open at: refused where the recording has none such, and forgotten then. */
+static void
+test_starts_within_the_recording(Fixture *fixture, const void *data)
+{
+    ls_window_set_start(fixture->window, -1, 3600 * INT64_C(1000000000));
+    ls_window_open(fixture->window, (const char *const *)&run, 1);
+    g_assert_true(wait_until(is_error_shown, fixture));
+    g_assert_null(ls_session_get_document(fixture->session));
+    ls_window_open(fixture->window, (const char *const *)&run, 1);
+    g_assert_true(wait_until(is_run_shown, fixture));
+}
+
 static void
 test_cancels(Fixture *fixture, const void *data)
 {
@@ -391,6 +403,7 @@ main(int argc, char **argv)
     ADD("changes-mode", set_up, test_changes_mode);
     ADD("headline-names-late-rank", set_up, test_headline_names_late_rank);
     ADD("says-what-is-wrong", set_up_empty, test_says_what_is_wrong);
+    ADD("starts-within-the-recording", set_up_empty, test_starts_within_the_recording);
     ADD("cancels", set_up_empty, test_cancels);
     ADD("obeys-real-keys", set_up, test_obeys_real_keys);
     ADD("obeys-keys-after-a-click", set_up, test_obeys_keys_after_a_click);
