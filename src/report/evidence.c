@@ -45,7 +45,11 @@ gather_recording(LsEvidence *evidence)
     const LsRank *ranks = ls_trace_get_ranks(evidence->input->trace, &n_ranks);
 
     for (uint32_t r = 0; r < n_ranks; r++) {
-        if (!ls_scope_has_rank(evidence->scope, r) || !ls_activity_has_compute(activity, r))
+        if (!ls_scope_has_rank(evidence->scope, r))
+            continue;
+        evidence->any_communication_ns +=
+            ls_intervals_length(ls_activity_get(activity, r, LS_ACTIVITY_COMMUNICATION));
+        if (!ls_activity_has_compute(activity, r))
             continue;
         evidence->compute_ranks++;
         evidence->window_ns += ranks[r].last_ns - ranks[r].first_ns;
@@ -213,6 +217,7 @@ gather_negotiation(LsEvidence *evidence)
             continue;
         evidence->ordered++;
         evidence->spread_ns += occurrences[i].last_submit_ns - occurrences[i].first_submit_ns;
+        evidence->decided += occurrences[i].last >= 0;
         if (occurrences[i].last >= 0)
             late[uses[occurrences[i].uses[occurrences[i].last]].rank]++;
     }

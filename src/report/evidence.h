@@ -21,6 +21,7 @@ typedef struct LsEvidence {
     int64_t step_ns;  /* mean of the steady steps, compute or not; 0: none */
     /* Whole recording, where no step was marked: means over ranks with compute. */
     int64_t window_ns, compute_ranks, communication_ns, hidden_ns, exposed_ns;
+    int64_t any_communication_ns; /* of all ranks together, compute or not */
 
     GArray *stragglers;       /* LsStraggler */
     const LsStraggler *worst; /* whom the others wait for; NULL: nobody more than by chance */
@@ -35,8 +36,9 @@ typedef struct LsEvidence {
         whole_ns; /* whole: since submission */
     /* Per occurrence of a tensor, where its submission is known of every rank. */
     int64_t occurrences, ordered, spread_ns;
-    int64_t most_late;
-    uint32_t late_rank; /* times the rank was last to submit; LS_NONE */
+    int64_t decided;    /* of these, with one rank that was last: the others are ties */
+    int64_t most_late;  /* times the rank was last to submit */
+    uint32_t late_rank; /* LS_NONE */
 
     /* Buffers of steps; of the whole recording where no step holds one. */
     int64_t buffers, judged; /* executed; of these with a known wait */

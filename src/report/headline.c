@@ -10,6 +10,7 @@
 
 #include "report/advice.h"
 #include "report/evidence.h"
+#include "report/headline-private.h"
 #include "report/honesty.h"
 
 #include <string.h>
@@ -36,15 +37,6 @@ add_line(LsHeadline *headline, char *label, GString *text)
     g_array_append_val(headline->lines, line);
 }
 
-/* A time with its unit, between two texts. */
-static void
-append_ns(GString *text, const char *before, int64_t ns, const char *after)
-{
-    g_autofree char *time = ls_format_ns(ns);
-
-    g_string_append_printf(text, "%s%s%s", before, time, after);
-}
-
 static char *
 format_label(const char *before, int64_t ns)
 {
@@ -54,100 +46,6 @@ format_label(const char *before, int64_t ns)
 }
 
 /* -- 1. The step -- */
-
-static double
-get_percent(int64_t part_ns, int64_t whole_ns)
-{
-    return whole_ns > 0 ? 100.0 * (double)part_ns / (double)whole_ns : 0;
-}
-
-static bool
-has_steps(const LsEvidence *evidence)
-{
-    return ls_trace_count_steps(evidence->input->trace) > 0;
-}
-
-static void
-append_waited_for(GString *text, const LsEvidence *evidence)
-{
-    const LsLedger *ledger = &evidence->ledger;
-    int64_t wait_ns = ledger->mean_ns[LS_LEDGER_EXPOSED_WAIT];
-    int64_t transfer_ns = ledger->mean_ns[LS_LEDGER_EXPOSED_TRANSFER];
-    int64_t negotiation_ns = ledger->mean_ns[LS_LEDGER_NEGOTIATION];
-
-    if (ledger->communication_ns == 0 && evidence->buffers == 0) {
-        append_ns(text,
-                  "No communication was recorded: what the step waits for is not known. Of it ",
-                  ledger->mean_ns[LS_LEDGER_REST], "");
-        g_string_append_printf(text,
-                               " (%.0f %%) are neither compute nor input nor copies; a wait can "
-                               "only lie there.",
-                               get_percent(ledger->mean_ns[LS_LEDGER_REST], ledger->step_ns));
-        return;
-    }
-    if (ledger->waited_for_ns == 0) {
-        g_string_append(text, "The step waits for no communication: compute hides all of it.");
-        return;
-    }
-    append_ns(text, ledger->wait_known ? "The step waits " : "The step waits at least ",
-              ledger->waited_for_ns, "");
-    g_string_append_printf(text, " (%.0f %%) for communication: ",
-                           get_percent(ledger->waited_for_ns, ledger->step_ns));
-    if (ledger->wait_known && !evidence->alone)
-        append_ns(text, "", wait_ns, " waiting for a rank, ");
-    append_ns(text, "", transfer_ns, " moving bytes");
-    if (!ledger->wait_known)
-        append_ns(text, ", ", negotiation_ns,
-                  " waiting for a rank or agreeing: this recording cannot tell which");
-    else if (100 * negotiation_ns > ledger->waited_for_ns)
-        append_ns(text, ", ", negotiation_ns, " agreeing");
-    g_string_append_c(text, '.');
-}
-
-static const char *
-explain_no_step(const LsEvidence *evidence)
-{
-    return has_steps(evidence) ? "No steady step is among these: they are warm-up, or cut."
-                               : "No steps were marked.";
-}
-
-/* No step could be measured, but compute was recorded. */
-static void
-append_overlap(GString *text, const LsEvidence *evidence)
-{
-    if (evidence->communication_ns == 0) {
-        g_string_append_printf(text, "No communication was recorded. %s",
-                               explain_no_step(evidence));
-        return;
-    }
-    append_ns(text, "Of ", evidence->communication_ns, " of communication a rank ");
-    append_ns(text, "", evidence->exposed_ns, "");
-    g_string_append_printf(text, " (%.0f %%) are exposed: no compute hides them. %s",
-                           get_percent(evidence->exposed_ns, evidence->communication_ns),
-                           explain_no_step(evidence));
-}
-
-/* No compute: exposure cannot be known; wait and transfer of a buffer can. */
-static void
-append_buffers(GString *text, const LsEvidence *evidence)
-{
-    if (evidence->buffers == 0) {
-        g_string_append(text, "No communication was recorded");
-    } else if (evidence->transfer_ns == LS_TIME_NONE) {
-        g_string_append(text, "No buffer's operation ended in this recording");
-    } else if (evidence->alone) {
-        append_ns(text, "One rank alone: a buffer's operation takes ", evidence->transfer_ns,
-                  " in the mean");
-    } else if (evidence->judged > 0) {
-        append_ns(text, "A buffer waits ", evidence->wait_ns, " for its last rank ");
-        append_ns(text, "and moves its bytes in ", evidence->transfer_ns, " (means)");
-    } else {
-        append_ns(text, "A buffer's operation takes ", evidence->transfer_ns,
-                  " in the mean; how much of it is waiting is not in this recording, which "
-                  "holds one rank's calls");
-    }
-    g_string_append(text, ". No compute was recorded: what the step waits for is not known.");
-}
 
 static void
 add_step_line(LsHeadline *headline, const LsEvidence *evidence)
@@ -159,11 +57,11 @@ add_step_line(LsHeadline *headline, const LsEvidence *evidence)
                                         : format_label("Recording ", length_ns);
 
     if (evidence->ledger.n > 0)
-        append_waited_for(text, evidence);
+        ls_headline_append_waited_for(text, evidence);
     else if (evidence->compute_ranks > 0)
-        append_overlap(text, evidence);
+        ls_headline_append_overlap(text, evidence);
     else
-        append_buffers(text, evidence);
+        ls_headline_append_buffers(text, evidence);
     add_line(headline, label, text);
 }
 
@@ -230,15 +128,15 @@ append_worst(GString *text, const LsEvidence *evidence)
     if (worst->steps_last > 0) {
         g_string_append_printf(text, ", in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " steps",
                                worst->steps_last, worst->steps_judged);
-        append_ns(text, ", by ", worst->delay_ns, "");
+        ls_headline_append_ns(text, ", by ", worst->delay_ns, "");
         append_since(text, evidence);
     }
     if (worst->cost_ns_per_step != LS_TIME_NONE)
-        append_ns(text, ". It costs ", worst->cost_ns_per_step, " a step");
+        ls_headline_append_ns(text, ". It costs ", worst->cost_ns_per_step, " a step");
     if (evidence->cause.what != NULL) {
         g_string_append_printf(text, ". Its %s takes ", evidence->cause.what);
-        append_ns(text, "", evidence->cause.own_ns, " against ");
-        append_ns(text, "", evidence->cause.others_ns, " elsewhere");
+        ls_headline_append_ns(text, "", evidence->cause.own_ns, " against ");
+        ls_headline_append_ns(text, "", evidence->cause.others_ns, " elsewhere");
     }
     g_string_append_c(text, '.');
     if (count_unjudged(evidence) > 0)
@@ -288,7 +186,11 @@ append_late(GString *text, const LsEvidence *evidence)
     } else
         g_string_append(text, "No rank can be told to be the last in any");
     g_string_append_printf(text, " of %" G_GINT64_FORMAT " negotiations", evidence->ordered);
-    append_ns(text, "; first to last ", evidence->spread_ns, " in the mean");
+    if (evidence->late_rank != LS_NONE && evidence->ordered > evidence->decided)
+        g_string_append_printf(text,
+                               " (in %" G_GINT64_FORMAT " the last two came too close to tell)",
+                               evidence->ordered - evidence->decided);
+    ls_headline_append_ns(text, "; first to last ", evidence->spread_ns, " in the mean");
     if (evidence->occurrences > evidence->ordered)
         g_string_append_printf(text,
                                ". Of %" G_GINT64_FORMAT
@@ -342,8 +244,8 @@ append_moving(GString *text, const LsEvidence *evidence)
     if (evidence->transfer_ns == LS_TIME_NONE)
         g_string_append(text, one ? " had not ended" : ", none of which had ended");
     else
-        append_ns(text, one ? " moves in " : " move in ", evidence->transfer_ns,
-                  one ? "" : " each");
+        ls_headline_append_ns(text, one ? " moves in " : " move in ", evidence->transfer_ns,
+                              one ? "" : " each");
     if (evidence->bus_bytes_per_s >= 0) {
         g_autofree char *rate = ls_format_rate(evidence->bus_bytes_per_s);
 
@@ -363,10 +265,10 @@ add_negotiation_line(LsHeadline *headline, const LsEvidence *evidence)
 
     if (evidence->negotiated > 0 && evidence->ordered > 0) {
         label = format_label("Negotiation ", evidence->negotiation_ns);
-        append_ns(text, "a tensor, once all ranks have it: ", evidence->behind_ns,
-                  " behind another buffer, ");
-        append_ns(text, "", evidence->sleep_ns, " sleeping, ");
-        append_ns(text, "", evidence->protocol_ns, " protocol. ");
+        ls_headline_append_ns(text, "a tensor, once all ranks have it: ", evidence->behind_ns,
+                              " behind another buffer, ");
+        ls_headline_append_ns(text, "", evidence->sleep_ns, " sleeping, ");
+        ls_headline_append_ns(text, "", evidence->protocol_ns, " protocol. ");
     } else if (evidence->negotiated > 0) {
         label = format_label("Negotiation ", evidence->whole_ns);
         g_string_append(text, evidence->alone
@@ -404,13 +306,13 @@ add_advice_line(LsHeadline *headline, const LsEvidence *evidence)
 
         g_string_append(text, text->len > 0 ? "; then " : "");
         g_string_append_printf(text, "%s (%s", row->action, row->evidence);
-        append_ns(text, "; wins ", row->gain_ns, " a step at most)");
+        ls_headline_append_ns(text, "; wins ", row->gain_ns, " a step at most)");
     }
     if (text->len > 0)
         g_string_append_c(text, '.');
     else if (evidence->ledger.n > 0)
         g_string_append(text, "nothing stands out: no one cause of waiting is worth trying.");
-    else if (has_steps(evidence))
+    else if (ls_headline_has_steps(evidence))
         g_string_append(text, "take steady steps into the report: gains are told of those.");
     else if (evidence->compute_ranks > 0)
         g_string_append(text, "mark the steps (lockstep-mark.h): gains are told per step.");

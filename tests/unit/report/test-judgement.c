@@ -248,6 +248,51 @@ test_lives_apart(void)
     g_assert_cmpint(ls_table_get_int(tensors, 0, spread), ==, MS);
 }
 
+static char *
+get_line(const LsTrace *trace, size_t i)
+{
+    g_autoptr(LsActivity) activity = ls_activity_new(trace);
+    LsAnalysisInput input = {trace, activity, NULL, INT64_MIN, INT64_MAX};
+    g_autoptr(LsHeadline) headline = ls_headline_new(&input);
+    size_t n;
+
+    return g_strdup(ls_headline_get_lines(headline, &n)[i].text);
+}
+
+/* Submissions alone: rank 1 is last in two of five; in the others both come at once. */
+static void
+test_ties_are_told(void)
+{
+    LsProcess *processes[2];
+
+    for (int rank = 0; rank < 2; rank++) {
+        processes[rank] = sample_process(rank, 2, "gpu01");
+        for (uint32_t use = 0; use < 5; use++)
+            sample_use(processes[rank], "gradient", use, LS_NONE,
+                       use * 10 * MS + (use < 2 ? rank : 0) * MS, use * 10 * MS + 5 * MS);
+    }
+    g_autoptr(LsTrace) trace = sample_freeze(processes, 2, 2);
+    g_autofree char *line = get_line(trace, 1);
+
+    assert_says(line, "Rank 1 submitted last most often, in 2 of 5 negotiations (in 3 the last two "
+                      "came too close to tell)");
+}
+
+/* What no rule knows is named, so that a file of rules can. */
+static void
+test_unknown_spans(void)
+{
+    LsProcess *process = sample_process(0, 1, "gpu01");
+
+    for (int i = 0; i < 5; i++)
+        sample_phase(process, i < 3 ? "PUSH" : "PULL", i * MS, i * MS + MS / 2, 0);
+    g_autoptr(LsTrace) trace = sample_freeze(&process, 1, 1);
+    g_autofree char *line = get_line(trace, 0);
+
+    assert_says(line, "No communication was recorded; 5 spans are of no known kind (PUSH, PULL): "
+                      "--rules FILE can say which they are. No compute was recorded");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -259,5 +304,7 @@ main(int argc, char **argv)
     g_test_add_func("/report/judgement/buffers-of-steps-stand-apart", test_buffers_of_steps);
     g_test_add_func("/report/judgement/no-communication-is-not-hidden", test_nothing_recorded);
     g_test_add_func("/report/judgement/lives-are-negotiated-apart", test_lives_apart);
+    g_test_add_func("/report/judgement/ties-are-told", test_ties_are_told);
+    g_test_add_func("/report/judgement/unknown-spans-are-named", test_unknown_spans);
     return g_test_run();
 }
