@@ -218,9 +218,6 @@ open_parts(lockstep_context *context)
                                  settings->numbers[LS_SETTING_FUSION_THRESHOLD_BYTES],
                                  (LsCompression)settings->numbers[LS_SETTING_COMPRESSION],
                                  (int)settings->numbers[LS_SETTING_TOPK_PERMILLE]};
-    if (executor.topk_permille < 1 || executor.topk_permille > 1000)
-        return ls_fail(LOCKSTEP_ERR_SETTINGS, "setting topk_permille: %s is not 1 to 1000",
-                       settings->texts[LS_SETTING_TOPK_PERMILLE]);
     context->executor = ls_executor_new(&executor);
     if (context->executor == NULL)
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory for a fusion buffer of %s bytes",

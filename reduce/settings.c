@@ -39,10 +39,13 @@ static const LsSettingRow rows[LS_N_SETTINGS] = {
 #undef LS_SETTING
 };
 
-/* What a value of the type looks like, for sentences. */
-static const char *const expected[] = {
-    "milliseconds", "seconds", "bytes", "a whole number", "a word of up to 255 characters",
-    "one of"};
+/* What a value of the type looks like, for sentences; the last and COUNT go on with the choices. */
+static const char *const expected[] = {LS_SETTING_MS_TEXT,
+                                       LS_SETTING_S_TEXT,
+                                       LS_SETTING_BYTES_TEXT,
+                                       "a whole number from",
+                                       "a word of up to 255 characters",
+                                       "one of"};
 
 const char *
 ls_setting_name(LsSettingId id)
@@ -108,6 +111,16 @@ parse_choice(const char *text, const char *choices, int64_t *ret_value)
     return false;
 }
 
+/* "0 to 1000" */
+static bool
+parse_count(const char *text, const char *range, int64_t *ret_value)
+{
+    char *end;
+    int64_t least = strtoll(range, &end, 10), most = strtoll(end + strlen(" to "), NULL, 10);
+    return strchr(text, '.') == NULL && parse_decimal(text, text + strlen(text), 1, ret_value) &&
+           *ret_value >= least && *ret_value <= most;
+}
+
 /* source: where the value comes from, for the sentence. */
 static lockstep_status
 set(LsSettings *settings, LsSettingId id, const char *text, const char *source)
@@ -117,13 +130,14 @@ set(LsSettings *settings, LsSettingId id, const char *text, const char *source)
     int64_t value = 0;
     bool good = end - text < LS_SETTING_TEXT_MAX;
     if (good && row->type == LS_SETTING_MS)
-        good = parse_decimal(text, end, 1000000, &value);
+        good = parse_decimal(text, end, 1000000, &value) && value <= LS_SETTING_MS_MAX * 1000000;
     else if (good && row->type == LS_SETTING_S)
-        good = parse_decimal(text, end, 1000000000, &value);
+        good =
+            parse_decimal(text, end, 1000000000, &value) && value <= LS_SETTING_S_MAX * 1000000000;
     else if (good && row->type == LS_SETTING_BYTES)
-        good = parse_bytes(text, &value);
+        good = parse_bytes(text, &value) && value <= LS_SETTING_BYTES_MAX;
     else if (good && row->type == LS_SETTING_COUNT)
-        good = strchr(text, '.') == NULL && parse_decimal(text, end, 1, &value);
+        good = parse_count(text, row->choices, &value);
     else if (good && row->type == LS_SETTING_CHOICE)
         good = parse_choice(text, row->choices, &value);
     if (!good)

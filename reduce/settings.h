@@ -21,8 +21,6 @@ typedef enum LsSettingId {
     LS_N_SETTINGS
 } LsSettingId;
 
-#define LS_SETTING_TEXT_MAX 256 /* a path fits */
-
 typedef struct LsSettings {
     int64_t numbers[LS_N_SETTINGS];                 /* ns, bytes, index of the choice; TEXT: 0 */
     char texts[LS_N_SETTINGS][LS_SETTING_TEXT_MAX]; /* as it was given */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""settings.py LOCKSTEP DEF: what `lockstep settings` prints is what settings.def says and the
-environment holds. Prints TAP."""
+"""settings.py LOCKSTEP DEF TRAIN: what `lockstep settings` prints is what settings.def says and the
+environment holds, and a value is called invalid where the library refuses it. Prints TAP."""
 import csv
 import io
 import json
@@ -9,15 +9,31 @@ import re
 import subprocess
 import sys
 
-LOCKSTEP, DEF = sys.argv[1:3]
+LOCKSTEP, DEF, TRAIN = sys.argv[1:4]
+
+VALUES = {
+    'cycle_time_ms': ['.5', '0', '1000000000000', '1000000000001', '-1', 'fast', '1.2.3', '.', '1e3', ' 1'],
+    'stall_limit_s': ['1000000000', '1000000001', '99999999999999999999'],
+    'fusion_threshold_bytes': ['1.5k', '64M', '1.5', 'M', '1048577G', '9223372036854775808'],
+    'cache_capacity': ['0', '1000000', '1000001', '1.0', '1K'],
+    'tree_radix': ['3', '4294967298', 'two', '-1'],
+    'topk_permille': ['1', '0', '1000', '1001'],
+    'control': ['tree', 'trees'],
+    'plane': ['self', 'rings'],
+    'cycle_start': ['clock', 'event|clock', 'even'],
+    'host': ['h' * 255, 'h' * 256],
+}
+
+
+def run(*command, **variables):
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith(('LOCKSTEP_', 'HOROVOD_'))}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**env, **variables})
+    return done.returncode, done.stdout, done.stderr
 
 
 def settings(*args, **variables):
-    env = {name: value for name, value in os.environ.items()
-           if not name.startswith(('LOCKSTEP_', 'HOROVOD_'))}
-    done = subprocess.run([LOCKSTEP, 'settings', *args], capture_output=True, text=True, check=False,
-                          env={**env, **variables})
-    return done.returncode, done.stdout, done.stderr
+    return run(LOCKSTEP, 'settings', *args, **variables)
 
 
 def rows(*args, **variables):
@@ -46,7 +62,7 @@ def own_variables_count_more_than_horovods():
 
 def text_and_csv_say_the_same():
     _, out, _ = settings('plane', LOCKSTEP_PLANE='ring')
-    assert out.startswith('plane = ring (LOCKSTEP_PLANE)\n    text, default auto'), out
+    assert out.startswith('plane = ring (LOCKSTEP_PLANE)\n    auto|self|mpi|ring|'), out
     row = next(csv.DictReader(io.StringIO(settings('plane', '-f', 'csv', LOCKSTEP_PLANE='ring')[1])))
     assert row['value'] == 'ring' and row['agree'] in ('1', 'true'), row
 
@@ -56,7 +72,29 @@ def unknown_names_are_refused():
     assert status == 2 and out == '' and "no setting 'speed'" in err, err
 
 
-TESTS = [every_line_of_the_list_is_there, own_variables_count_more_than_horovods,
+def invalid_is_what_the_library_refuses():
+    """And in the library's words; samples/train alone on one rank is the library."""
+    for name, values in VALUES.items():
+        variable = 'LOCKSTEP_' + name.upper()
+        for value in values:
+            fault = rows(name, **{variable: value})[name]['fault']
+            _, _, err = run(TRAIN, '--steps', '1', '--compute', 'timed', **{variable: value})
+            refused = f'{variable} is not' in err
+            assert refused == (fault is not None), (name, value, fault, err)
+            assert fault is None or fault in err, (fault, err)
+
+
+def invalid_values_are_told_and_gated():
+    status, out, _ = settings('tree_radix', LOCKSTEP_TREE_RADIX='4294967298')
+    told = "invalid: setting tree_radix: '4294967298' from LOCKSTEP_TREE_RADIX is not a whole number from 0 to 1000000"
+    assert status == 0 and told in out, (status, out)
+    assert settings('--strict', LOCKSTEP_TREE_RADIX='4294967298')[0] == 1
+    assert settings('--strict', LOCKSTEP_TREE_RADIX='4')[0] == 0
+    assert settings('--strict', 'plane', LOCKSTEP_TREE_RADIX='4294967298')[0] == 0
+    assert 'invalid' not in settings()[1]
+
+
+TESTS = [invalid_is_what_the_library_refuses, invalid_values_are_told_and_gated, every_line_of_the_list_is_there, own_variables_count_more_than_horovods,
          text_and_csv_say_the_same, unknown_names_are_refused]
 
 

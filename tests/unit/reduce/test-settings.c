@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tests/unit/reduce/test-settings.c: where a value comes from, what is refused, what must agree. */
+#include "reduce/control.h"
 #include "reduce/failure.h"
 #include "reduce/settings.h"
 
 #include <glib.h>
 
 #include <string.h>
+
+static const struct {
+    LsSettingId id;
+    const char *name, *choices;
+} rows[] = {
+#define LS_SETTING(SYMBOL, name, TYPE, initial, choices, alias, agree, help)                       \
+    {LS_SETTING_##SYMBOL, name, choices},
+#include "reduce/settings.def"
+#undef LS_SETTING
+};
 
 static void
 clear_environment(void)
@@ -75,6 +86,30 @@ test_values(void)
     g_assert_cmpint(load("watcher=off").numbers[LS_SETTING_WATCHER], ==, LS_WATCHER_OFF);
 }
 
+/* What the list promises is what there is. */
+static void
+test_ranges(void)
+{
+    clear_environment();
+    g_assert_cmpint(load("tree_radix=1000000").numbers[LS_SETTING_TREE_RADIX], ==, 1000000);
+    g_assert_cmpint(load("topk_permille=1000").numbers[LS_SETTING_TOPK_PERMILLE], ==, 1000);
+    g_assert_cmpint(load("stall_limit_s=1000000000").numbers[LS_SETTING_STALL_LIMIT_S], ==,
+                    INT64_C(1000000000000000000));
+    g_assert_cmpint(
+        load("fusion_threshold_bytes=1048576G").numbers[LS_SETTING_FUSION_THRESHOLD_BYTES], ==,
+        INT64_C(1) << 50);
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_auto(GStrv) choices = g_strsplit(rows[i].choices, "|", -1);
+        for (char **choice = choices; *choice != NULL; choice++) {
+            if (rows[i].id == LS_SETTING_CONTROL && ls_control_find(*choice) == NULL)
+                g_error("no control %s", *choice);
+            g_autofree char *text = g_strdup_printf("%s=%s", rows[i].name, *choice);
+            if (strstr(*choice, " to ") == NULL)
+                g_assert_cmpint(load(text).numbers[rows[i].id], ==, choice - choices);
+        }
+    }
+}
+
 #define FIFTY "a-name-that-is-fifty-bytes-long-as-one-can-counts."
 
 static void
@@ -98,6 +133,18 @@ test_refusals(void)
         {"cycle_time_ms", "name=value was expected"},
         {"cache_capacity=1.5", "is not a whole number"},
         {"tree_radix=two", "tree_radix"},
+        {"tree_radix=4294967298",
+         "setting tree_radix: '4294967298' from the options is not a whole "
+         "number from 0 to 1000000"},
+        {"topk_permille=1001", "'1001' from the options is not a whole number from 1 to 1000"},
+        {"topk_permille=0", "topk_permille"},
+        {"group_slices=0", "from 1 to 1000000"},
+        {"cycle_time_ms=1000000000001", "is not milliseconds from 0 to 1000000000000"},
+        {"linger_ms=1000000000000.000001", "linger_ms"},
+        {"stall_limit_s=1000000001", "is not seconds from 0 to 1000000000"},
+        {"fusion_threshold_bytes=1048577G", "is not bytes from 0 to 1048576G"},
+        {"plane=rings", "is not one of auto|self|mpi|ring|"},
+        {"control=", "is not one of coordinator|bitvector|tree"},
         {"grouping=colour", "is not one of auto|none|lists|layer|slices|bytes|depth|file"},
         {"groups=//" FIFTY "/" FIFTY "/" FIFTY "/" FIFTY "/" FIFTY, "groups"}, /* 256 bytes */
     };
@@ -141,6 +188,7 @@ main(int argc, char **argv)
     g_test_add_func("/reduce/settings/defaults", test_defaults);
     g_test_add_func("/reduce/settings/precedence", test_precedence);
     g_test_add_func("/reduce/settings/values", test_values);
+    g_test_add_func("/reduce/settings/ranges", test_ranges);
     g_test_add_func("/reduce/settings/refusals", test_refusals);
     g_test_add_func("/reduce/settings/digest", test_digest);
     return g_test_run();
