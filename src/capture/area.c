@@ -16,6 +16,7 @@
 #define PAGE          4096u
 #define OPEN_TRIES    64
 #define SHM_BYTES_MIN (6u << 20)
+#define SHARE         32 /* of what bounds the host */
 
 /* MAP_NORESERVE: address space only, until something is stored. */
 #define PRIVATE_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
@@ -26,6 +27,22 @@ clamp(int64_t value, uint64_t low, uint64_t high)
     if (value < 0 || (uint64_t)value < low)
         return low;
     return (uint64_t)value > high ? high : (uint64_t)value;
+}
+
+/* Of a host whose address space or data is bounded little is taken: the rest of the bound is its
+ * own to use. */
+static uint64_t
+find_share(void)
+{
+    static const int bounds[] = {RLIMIT_AS, RLIMIT_DATA};
+    uint64_t share = UINT64_MAX;
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        struct rlimit limit;
+        if (getrlimit((__rlimit_resource_t)bounds[i], &limit) == 0 &&
+            limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur / SHARE < share)
+            share = limit.rlim_cur / SHARE;
+    }
+    return share;
 }
 
 /* Growing a file beyond RLIMIT_FSIZE is SIGXFSZ, which ends the host. */
@@ -129,7 +146,10 @@ ls_area_open(LsArea *area, const LsAreaHeader *owner, const char *shm_dir, int64
     uint64_t units_offset = LS_AREA_RINGS + LS_AREA_UNITS_MAX * sizeof(LsRing) + LS_AREA_TEXT_BYTES;
     uint64_t bytes_max = units_offset + (uint64_t)LS_AREA_UNITS_MAX * LS_AREA_UNIT;
     if (area->header == NULL) {
-        area->bytes = clamp(shm_bytes, SHM_BYTES_MIN, bytes_max);
+        uint64_t share = find_share();
+        if (shm_bytes > 0 && (uint64_t)shm_bytes > share)
+            shm_bytes = (int64_t)share;
+        area->bytes = clamp(shm_bytes, SHM_BYTES_MIN, bytes_max) & ~UINT64_C(4095);
         void *memory = mmap(NULL, area->bytes, PROT_READ | PROT_WRITE, PRIVATE_FLAGS, -1, 0);
         if (memory == MAP_FAILED)
             return LS_ERR_NO_MEMORY;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@
 #include "capture/recover.h"
 #include "capture/words.h"
 
+LS_BIND_OLD(pthread_attr_setstacksize);
 LS_BIND_OLD(pthread_create);
 LS_BIND_OLD(pthread_join);
 
@@ -33,6 +35,7 @@ LS_BIND_OLD(pthread_join);
 #define WATCH_NS        (SECOND / 10)
 #define SPREAD_NS       (3 * WATCH_NS) /* until all ranks have heard of a freeze */
 #define DESCRIPTORS_MAX 65536
+#define STACK_BYTES     (256u << 10)
 
 static void
 write_clock(LsDrain *drain)
@@ -234,6 +237,7 @@ static void *
 run(void *user)
 {
     LsDrain *drain = user;
+    prctl(PR_SET_NAME, "lockstep drain"); /* of this thread, for who lists them */
     leave_descriptors();
     if (drain->area->header->folder[0] != '\0')
         ls_recover_folder(drain->area->header->folder, drain->area->path);
@@ -261,6 +265,21 @@ run(void *user)
     return NULL;
 }
 
+/* With a small stack, since the usual one counts in a host whose address space is bounded; with the
+ * usual one where the host's thread-local variables alone need more. */
+static int
+create_thread(LsDrain *drain)
+{
+    pthread_attr_t small;
+    int error = pthread_attr_init(&small);
+    if (error != 0)
+        return error;
+    pthread_attr_setstacksize(&small, STACK_BYTES);
+    error = pthread_create(&drain->thread, &small, run, drain);
+    pthread_attr_destroy(&small);
+    return error == EINVAL ? pthread_create(&drain->thread, NULL, run, drain) : error;
+}
+
 LsStatus
 ls_drain_start(LsDrain *drain)
 {
@@ -273,7 +292,7 @@ ls_drain_start(LsDrain *drain)
     /* The host's signals are not ours to take. */
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    int error = pthread_create(&drain->thread, NULL, run, drain);
+    int error = create_thread(drain);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (error == 0)
         return LS_OK;

@@ -34,7 +34,7 @@ static int
 read_number(const char *variable)
 {
     int64_t number;
-    const char *text = variable == NULL ? NULL : getenv(variable);
+    const char *text = variable == NULL ? NULL : secure_getenv(variable);
     if (text == NULL || !ls_parse_number(text, &number) || number < 0 || number > INT32_MAX)
         return -1;
     return (int)number;
@@ -54,7 +54,7 @@ load_rank(LsIdentity *identity, const LsSettings *settings)
     for (size_t i = 0; i < N_ELEMENTS(launchers); i++) {
         const Launcher *launcher = &launchers[i];
         int rank = read_number(launcher->rank);
-        if (rank < 0 || (launcher->also != NULL && getenv(launcher->also) == NULL))
+        if (rank < 0 || (launcher->also != NULL && secure_getenv(launcher->also) == NULL))
             continue;
         identity->rank = rank;
         identity->rank_source = launcher->rank;
@@ -87,11 +87,11 @@ load_host(LsIdentity *identity, const LsSettings *settings)
 static bool
 find_job(char *ret_id, size_t size)
 {
-    const char *pmix = getenv("PMIX_NAMESPACE");
-    const char *slurm = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
-    const char *elastic = getenv("TORCHELASTIC_RUN_ID");
-    const char *address = getenv("HOROVOD_GLOO_RENDEZVOUS_ADDR");
-    const char *port = getenv("HOROVOD_GLOO_RENDEZVOUS_PORT");
+    const char *pmix = secure_getenv("PMIX_NAMESPACE");
+    const char *slurm = secure_getenv("SLURM_JOB_ID"), *step = secure_getenv("SLURM_STEP_ID");
+    const char *elastic = secure_getenv("TORCHELASTIC_RUN_ID");
+    const char *address = secure_getenv("HOROVOD_GLOO_RENDEZVOUS_ADDR");
+    const char *port = secure_getenv("HOROVOD_GLOO_RENDEZVOUS_PORT");
     if (pmix != NULL)
         snprintf(ret_id, size, "%.200s", pmix);
     else if (slurm != NULL)
@@ -128,7 +128,7 @@ load_run_id(LsIdentity *identity, const LsSettings *settings)
 static void
 load_cpu(LsIdentity *identity)
 {
-    char text[4096];
+    char text[1024]; /* the first processor's first lines */
     int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
     ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0)

@@ -226,6 +226,6 @@ const char *
 ls_leftover_find_dir(const char *shm_dir)
 {
     if (shm_dir == NULL || shm_dir[0] == '\0')
-        shm_dir = getenv("LOCKSTEP_SHM_DIR");
+        shm_dir = secure_getenv("LOCKSTEP_SHM_DIR");
     return shm_dir == NULL || shm_dir[0] == '\0' ? SHM_DIR : shm_dir;
 }

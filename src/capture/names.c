@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "capture/encode.h"
+#include "capture/visit.h"
 
 #define SLOTS_FIRST 256
 
@@ -113,18 +114,22 @@ bounded_length(const char *text)
 uint32_t
 ls_names_intern(LsNames *names, const char *text)
 {
+    LsVisit visit = ls_visit_begin();
     pthread_mutex_lock(&names->lock);
-    uint32_t id = intern_locked(names, text, bounded_length(text));
+    uint32_t id = text == NULL ? 0 : intern_locked(names, text, bounded_length(text));
     pthread_mutex_unlock(&names->lock);
+    ls_visit_end(visit);
     return id;
 }
 
 void
 ls_names_add_info(LsNames *names, const char *key, const char *value)
 {
+    LsVisit visit = ls_visit_begin();
     pthread_mutex_lock(&names->lock);
     uint32_t id = intern_locked(names, key, bounded_length(key));
     if (id != 0)
         ls_area_add_text(names->area, LS_RECORD_INFO, id, value, bounded_length(value));
     pthread_mutex_unlock(&names->lock);
+    ls_visit_end(visit);
 }

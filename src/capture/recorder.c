@@ -18,6 +18,7 @@
 #include "capture/process.h"
 #include "capture/recorder-private.h"
 #include "capture/recover.h"
+#include "capture/visit.h"
 #include "capture/writer.h"
 
 #define SECOND          INT64_C(1000000000)
@@ -76,14 +77,15 @@ add_number(const char *key, int64_t number)
 static void
 add_command(void)
 {
-    char command[LS_TEXT_MAX];
-    size_t length = ls_identity_command(command, sizeof command);
+    char *command = malloc(LS_TEXT_MAX); /* a thread of the host may have little stack */
+    size_t length = command == NULL ? 0 : ls_identity_command(command, LS_TEXT_MAX);
     for (size_t i = 0; i + 1 < length; i++) {
         if (command[i] == '\0')
             command[i] = ' ';
     }
     if (length > 0)
         ls_names_add_info(&ls_recorder.names, "command", command);
+    free(command);
 }
 
 static void
@@ -146,12 +148,14 @@ open_area(const char *folder)
     describe_owner(&owner);
     LsStatus status = ls_area_open(&ls_recorder.area, &owner, settings->shm_dir, settings->shm_size,
                                    settings->ring_size, &shared_error);
-    if (status != LS_OK)
-        return status;
-    ls_names_open(&ls_recorder.names, &ls_recorder.area);
-    ls_recorder.words = ls_area_take_ring(&ls_recorder.area, 1, 0);
-    if (ls_recorder.words == NULL)
+    if (status == LS_OK) {
+        ls_names_open(&ls_recorder.names, &ls_recorder.area);
+        ls_recorder.words = ls_area_take_ring(&ls_recorder.area, 1, 0);
+    }
+    if (ls_recorder.words == NULL) {
+        ls_words_notice(1, "there is no memory to record into; nothing is recorded");
         return LS_ERR_NO_MEMORY;
+    }
     add_facts();
     if (shared_error != 0)
         ls_names_add_info(&ls_recorder.names, "recorder.private", strerror(shared_error));
@@ -253,7 +257,7 @@ LsStatus
 ls_recorder_open(const char *folder)
 {
     LsStatus status = LS_OK;
-    int error = errno;
+    LsVisit visit = ls_visit_begin();
     if (ls_recorder.pid != getpid())
         forget();
     pthread_mutex_lock(&ls_recorder.lock);
@@ -262,7 +266,7 @@ ls_recorder_open(const char *folder)
     if (status == LS_OK)
         ls_recorder.opens++;
     pthread_mutex_unlock(&ls_recorder.lock);
-    errno = error;
+    ls_visit_end(visit);
     return status;
 }
 
@@ -271,12 +275,14 @@ ls_recorder_open_for_marks(void)
 {
     if (atomic_load(&ls_recorder.has_tried))
         return;
+    LsVisit visit = ls_visit_begin();
     /* The others wait until it is open: their first marks count, too. */
     pthread_mutex_lock(&ls_recorder.mark_lock);
     if (!atomic_load(&ls_recorder.has_tried))
         ls_recorder_open(NULL);
     atomic_store(&ls_recorder.has_tried, true);
     pthread_mutex_unlock(&ls_recorder.mark_lock);
+    ls_visit_end(visit);
 }
 
 /* -- Closing -- */
@@ -311,13 +317,13 @@ close_some(int count, int64_t timeout_ns)
 void
 ls_recorder_close(void)
 {
-    int error = errno;
     if (ls_recorder.pid != getpid())
         return;
+    LsVisit visit = ls_visit_begin();
     pthread_mutex_lock(&ls_recorder.lock);
     close_some(1, CLOSE_TIMEOUT);
     pthread_mutex_unlock(&ls_recorder.lock);
-    errno = error;
+    ls_visit_end(visit);
 }
 
 /* Where exit() comes from a signal handler that has interrupted an opening, the lock never comes
@@ -325,9 +331,9 @@ ls_recorder_close(void)
 __attribute__((destructor)) static void
 close_at_exit(void)
 {
-    int error = errno;
     if (ls_recorder.pid != getpid())
         return;
+    LsVisit visit = ls_visit_begin();
     for (int i = 0; i < EXIT_LOCK_TRIES; i++) {
         struct timespec pause = {0, 1000000};
         if (pthread_mutex_trylock(&ls_recorder.lock) == 0) {
@@ -337,13 +343,13 @@ close_at_exit(void)
         }
         nanosleep(&pause, NULL);
     }
-    errno = error;
+    ls_visit_end(visit);
 }
 
 __attribute__((constructor)) static void
 prepare(void)
 {
-    const char *twin = getenv("LOCKSTEP_TEST_CLOCK");
+    const char *twin = secure_getenv("LOCKSTEP_TEST_CLOCK");
     ls_gate_open();
     ls_words_open();
     ls_recorder.pid = getpid();
@@ -357,6 +363,7 @@ prepare(void)
 void
 ls_recorder_set_rank(int rank, int world, int local_rank)
 {
+    LsVisit visit = ls_visit_begin();
     pthread_mutex_lock(&ls_recorder.lock);
     if (ls_recorder_is_open()) {
         LsAreaHeader *header = ls_recorder.area.header;
@@ -367,6 +374,7 @@ ls_recorder_set_rank(int rank, int world, int local_rank)
         ls_names_add_info(&ls_recorder.names, "rank.source", "ls_recorder_set_rank");
     }
     pthread_mutex_unlock(&ls_recorder.lock);
+    ls_visit_end(visit);
 }
 
 const char *

@@ -109,7 +109,7 @@ ls_settings_load_rows(const LsSettingRow *table, size_t n_rows, void *ret_fields
 {
     *ret_bad = NULL;
     for (size_t i = 0; i < n_rows; i++) {
-        const char *text = getenv(table[i].variable);
+        const char *text = secure_getenv(table[i].variable);
         row_set(&table[i], ret_fields, table[i].standard);
         if (text != NULL && text[0] != '\0' && !row_set(&table[i], ret_fields, text) &&
             *ret_bad == NULL)

@@ -13,6 +13,7 @@
 
 #include "capture/compat.h"
 #include "capture/recorder-private.h"
+#include "capture/visit.h"
 
 LS_BIND_OLD(pthread_key_create);
 LS_BIND_OLD(pthread_setspecific);
@@ -100,10 +101,10 @@ take_ring(LsThread *self, uint32_t life)
 __attribute__((noinline)) static bool
 find_ring(LsThread *self)
 {
-    int error = errno;
+    LsVisit visit = ls_visit_begin();
     uint32_t life = atomic_load_explicit(&ls_gate->life, memory_order_acquire);
     bool is_found = life != 0 && take_ring(self, life);
-    errno = error;
+    ls_visit_end(visit);
     return is_found;
 }
 
@@ -163,10 +164,10 @@ ls_recorder_write_late(const LsRecord *record, int64_t from_ns)
     int was_open = ls_window_was_open(&ls_recorder.window, from_ns, record->end_ns);
     if (was_open < 0)
         atomic_fetch_add(&ls_recorder.area.header->ringless_lost, 1);
-    int error = errno;
+    LsVisit visit = ls_visit_begin();
     if (was_open > 0 && (thread.life == life || take_ring(&thread, life)))
         put(&thread, record);
-    errno = error;
+    ls_visit_end(visit);
 }
 
 /* A span as an instrumented program has it: two readings of the clock, and the record. */

@@ -4,14 +4,18 @@
  * and the few sentences that go to standard error.
  */
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture/clock.h"
 #include "capture/recorder-private.h"
+#include "capture/visit.h"
 
 #define NOTICE_MAX 1200
 
@@ -95,6 +99,30 @@ open_error_file(void)
     return -1;
 }
 
+/* In a thread of the host. A pipe whose reader has gone, a limit of files, a terminal that stops
+ * who writes from the background: each is a signal that the host must not get for our words. A
+ * reader who is slow is not waited for. */
+static void
+write_line(int fd, const char *line, size_t length)
+{
+    static const int of_writing[] = {SIGPIPE, SIGXFSZ, SIGTTOU};
+    struct pollfd room = {fd, POLLOUT, 0};
+    sigset_t ours, before, pending;
+    sigpending(&pending);
+    sigemptyset(&ours);
+    for (size_t i = 0; i < sizeof of_writing / sizeof of_writing[0]; i++) {
+        if (sigismember(&pending, of_writing[i]) == 0)
+            sigaddset(&ours, of_writing[i]);
+    }
+    sigprocmask(SIG_BLOCK, &ours, &before);
+    if (poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0) {
+        ssize_t written = write(fd, line, length);
+        (void)written; /* the notice is in the trace, too */
+    }
+    sigtimedwait(&ours, NULL, &(struct timespec){0, 0});
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 static void
 say(const char *text)
 {
@@ -104,13 +132,13 @@ say(const char *text)
         length = (int)sizeof line - 1;
         line[length - 1] = '\n';
     }
+    LsVisit visit = ls_visit_begin();
     int fd = open_error_file();
-    if (fd < 0)
-        return;
-    ssize_t written = write(fd, line, (size_t)length);
-    (void)written; /* whoever reads it may have gone */
-    if (has_private_descriptors)
+    if (fd >= 0)
+        write_line(fd, line, (size_t)length);
+    if (fd >= 0 && has_private_descriptors)
         close(fd);
+    ls_visit_end(visit);
 }
 
 void

@@ -50,13 +50,17 @@ move_up(int fd)
 LsStatus
 ls_writer_find_folder(const char *folder, LsAreaHeader *ret_header)
 {
-    char path[PATH_MAX];
     struct statx folder_stat;
-    if (realpath(folder, path) == NULL || strlen(path) >= sizeof ret_header->folder)
+    char *path = realpath(folder, NULL);
+    bool fits = path != NULL && strlen(path) < sizeof ret_header->folder;
+    if (path != NULL && !fits)
+        errno = ENAMETOOLONG;
+    if (fits)
+        memcpy(ret_header->folder, path, strlen(path) + 1);
+    free(path);
+    if (!fits || statx(AT_FDCWD, ret_header->folder, AT_STATX_SYNC_AS_STAT, STATX_INO | STATX_BTIME,
+                       &folder_stat) != 0)
         return LS_ERR_SYSTEM;
-    if (statx(AT_FDCWD, path, AT_STATX_SYNC_AS_STAT, STATX_INO | STATX_BTIME, &folder_stat) != 0)
-        return LS_ERR_SYSTEM;
-    snprintf(ret_header->folder, sizeof ret_header->folder, "%s", path);
     ret_header->folder_ino = folder_stat.stx_ino;
     ret_header->folder_dev = (uint64_t)folder_stat.stx_dev_major << 32 | folder_stat.stx_dev_minor;
     ret_header->folder_birth_ns = 0;
