@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The command must not notice us. It keeps our process group, so that the terminal and launchers
- * reach it as before; it gets the signal mask and dispositions that we got; it dies when we are
- * killed, as it would have been. Standard input and output are not kept open here, or a reader of
- * its output would not see that it has closed it.
+ * reach it as before; it gets what we were given (record-given.h); it dies when we are killed, as
+ * it would have been; when it stops, so do we. Standard input and output are not kept open here, or
+ * a reader of its output would not see that it has closed it.
  *
  * A signal sent to us alone is passed on; one sent to the whole group (by mpirun, Slurm, a
  * terminal) has reached the command already. The two look alike from here: so a second process, the
  * witness, waits in the same group. What it has seen too is not passed on.
+ *
+ * Where there is no process or descriptor for that, this process becomes the command.
  */
 #include "tracer/record-child.h"
 
@@ -15,34 +17,38 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture/compat.h"
 
 #define WITNESS_MS      20
+#define STOP_SURE_NS    20000000
 #define SEEN_FD         3
 #define DESCRIPTORS_MAX 65536
 
 typedef struct Child {
-    sigset_t before, watched;
-    struct sigaction child_action; /* of SIGCHLD, as we got it */
-    pid_t pid, witness;
-    int seen; /* what the witness has seen, one byte a signal; -1: no witness */
+    const LsRecordCommand *command;
+    sigset_t watched;
+    pid_t pid, witness; /* pid 0: none yet */
+    int seen;           /* what the witness has seen, one byte a signal; -1: no witness */
     int status;
 } Child;
 
-/* All but what cannot be blocked, what the fault of a process itself raises, and what stops a
- * process for its own use of the terminal, or continues it. */
+/* All but what cannot be blocked, what a process itself raises by its fault or by writing, and what
+ * stops it for its own use of the terminal. */
 static void
 choose_signals(sigset_t *ret_set)
 {
     static const int others[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGABRT, SIGSYS,
-                                 SIGPIPE, SIGTTIN, SIGTTOU, SIGCONT, SIGKILL, SIGSTOP};
+                                 SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU, SIGKILL, SIGSTOP};
     sigfillset(ret_set);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         sigdelset(ret_set, others[i]);
@@ -111,19 +117,26 @@ end_witness(Child *child)
     while (waitpid(child->witness, NULL, 0) < 0 && errno == EINTR)
         continue;
     close(child->seen);
+    child->seen = -1;
+}
+
+/* Does not return where the command can be executed. */
+static void
+become(const LsRecordCommand *command)
+{
+    if (command->preload != NULL && setenv("LD_PRELOAD", command->preload, 1) != 0)
+        return;
+    ls_record_given_restore(command->given);
+    execvp(command->words[0], command->words);
 }
 
 static void
-execute(const Child *child, pid_t parent, char **command, const char *preload, int failed)
+execute(const LsRecordCommand *command, pid_t parent, int failed)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127);
-    if (preload == NULL || setenv("LD_PRELOAD", preload, 1) == 0) {
-        sigaction(SIGCHLD, &child->child_action, NULL);
-        sigprocmask(SIG_SETMASK, &child->before, NULL);
-        execvp(command[0], command);
-    }
+    become(command);
     int error = errno;
     if (write(failed, &error, sizeof error) != (ssize_t)sizeof error)
         _exit(126);
@@ -132,34 +145,71 @@ execute(const Child *child, pid_t parent, char **command, const char *preload, i
 
 /* 0, or the errno of what failed. */
 static int
-start(Child *child, char **command, const char *preload)
+start(Child *child)
 {
     int ends[2], error = 0;
     pid_t self = getpid();
     if (pipe2(ends, O_CLOEXEC) != 0)
         return errno;
-    child->pid = fork();
-    if (child->pid == 0)
-        execute(child, self, command, preload, ends[1]);
-    if (child->pid < 0)
+    pid_t pid = fork();
+    if (pid == 0)
+        execute(child->command, self, ends[1]);
+    if (pid < 0)
         error = errno;
+    else
+        child->pid = pid;
     close(ends[1]);
-    if (child->pid > 0 && read(ends[0], &error, sizeof error) != (ssize_t)sizeof error)
+    if (pid > 0 && read(ends[0], &error, sizeof error) != (ssize_t)sizeof error)
         error = 0;
     close(ends[0]);
-    if (child->pid > 0 && error != 0)
-        waitpid(child->pid, NULL, 0);
+    if (pid > 0 && error != 0)
+        waitpid(pid, NULL, 0);
+    return error;
+}
+
+static void
+say(const LsRecordCommand *command, const char *what, int error)
+{
+    if (command->may_speak)
+        fprintf(stderr, "lockstep: %s (%s)\n", what, strerror(error));
+}
+
+/* The command runs in any case: without our variables where they leave no room for its arguments,
+ * and in our place where there is no second process to be had. */
+static int
+start_somehow(Child *child, LsRecordCommand *command)
+{
+    char **ours = environ;
+    int error = start(child);
+    if (error == E2BIG && command->given->environment != NULL) {
+        environ = command->given->environment;
+        command->preload = NULL;
+        error = start(child);
+        environ = ours;
+        if (error == 0)
+            say(command,
+                "our variables and its arguments are too long together; nothing of the "
+                "command is recorded",
+                E2BIG);
+    }
+    if (error != 0 && child->pid == 0) {
+        end_witness(child);
+        say(command, "no process can be had to watch over the command; it runs without", error);
+        become(command);
+        error = errno;
+    }
     return error;
 }
 
 static void
 let_go(Child *child, bool keeps_errors)
 {
+    /* First: it may be one of those, where they were closed. */
+    if (child->seen >= 0 && child->seen != SEEN_FD && dup2(child->seen, SEEN_FD) >= 0)
+        child->seen = SEEN_FD;
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd < (keeps_errors ? 2 : 3) && nothing >= 0; fd++)
         dup2(nothing, fd);
-    if (child->seen >= 0 && child->seen != SEEN_FD && dup2(child->seen, SEEN_FD) >= 0)
-        child->seen = SEEN_FD;
     close_from(child->seen == SEEN_FD ? SEEN_FD + 1 : SEEN_FD);
 }
 
@@ -183,48 +233,79 @@ has_ended(Child *child)
     return waitpid(child->pid, &child->status, WNOHANG) == child->pid;
 }
 
-/* The command has been told to stop: we do, too, if the kernel would have it so (in an orphaned
- * group it stops nobody). Who lets us go on means the command. */
-static void
-stop_along(const Child *child)
+/* By which signal it has stopped; 0: it runs. Who continues a whole group may reach us before the
+ * command: so only what stays. */
+static int
+find_stop(const Child *child)
 {
-    sigset_t one;
+    siginfo_t info = {0};
+    for (int peek = WNOWAIT; peek >= 0; peek -= WNOWAIT) {
+        info.si_pid = 0;
+        if (waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WNOHANG | peek) != 0 ||
+            info.si_pid == 0)
+            return 0;
+        if (peek != 0)
+            nanosleep(&(struct timespec){0, STOP_SURE_NS}, NULL);
+    }
+    return info.si_status;
+}
+
+/* Who waits for us must see that the command has stopped. SIGCONT, which is watched, tells that we
+ * did: the kernel stops nobody for the terminal's sake in an orphaned group. */
+static void
+stop_along(int number)
+{
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    sigset_t one, pending;
+    sigaction(number, &standard, NULL);
     sigemptyset(&one);
-    sigaddset(&one, SIGTSTP);
-    raise(SIGTSTP);
+    sigaddset(&one, number);
+    raise(number);
     sigprocmask(SIG_UNBLOCK, &one, NULL);
     sigprocmask(SIG_BLOCK, &one, NULL);
-    kill(child->pid, SIGCONT);
+    if (sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 0)
+        raise(SIGSTOP);
+}
+
+/* What the kernel sends for a key or a size of the terminal always goes to the whole group; a late
+ * witness must not make two of it. */
+static bool
+is_of_terminal(const siginfo_t *info)
+{
+    int number = info->si_signo;
+    return info->si_code > 0 &&
+           (number == SIGINT || number == SIGQUIT || number == SIGTSTP || number == SIGWINCH);
+}
+
+static void
+pass_on(const Child *child, const siginfo_t *info)
+{
+    if (!has_reached_group(child, info->si_signo) && !is_of_terminal(info))
+        kill(child->pid, info->si_signo);
 }
 
 int
-ls_record_run(char **command, const char *preload, bool keeps_errors, void (*started)(void *),
-              void *user)
+ls_record_run(LsRecordCommand *command, void (*started)(void *), void *user)
 {
-    struct sigaction standard = {.sa_handler = SIG_DFL};
-    Child child = {.status = -1};
+    Child child = {.command = command, .status = -1};
     choose_signals(&child.watched);
-    sigprocmask(SIG_BLOCK, &child.watched, &child.before);
-    sigaction(SIGCHLD, &standard, &child.child_action);
+    sigprocmask(SIG_BLOCK, &child.watched, NULL);
     start_witness(&child);
-    int error = start(&child, command, preload);
+    int error = start_somehow(&child, command);
     if (error != 0) {
         end_witness(&child);
         errno = error;
         return -1;
     }
-    let_go(&child, keeps_errors);
+    let_go(&child, command->may_speak);
     started(user);
     while (!has_ended(&child)) {
         siginfo_t info;
-        int number = sigwaitinfo(&child.watched, &info);
-        if (number <= 0 || number == SIGCHLD)
-            continue;
-        /* The kernel's own go to the whole group. */
-        if (info.si_code <= 0 && !has_reached_group(&child, number))
-            kill(child.pid, number);
-        if (number == SIGTSTP)
-            stop_along(&child);
+        int stop = find_stop(&child);
+        if (stop != 0)
+            stop_along(stop);
+        if (sigwaitinfo(&child.watched, &info) > 0 && info.si_signo != SIGCHLD)
+            pass_on(&child, &info);
     }
     end_witness(&child);
     return child.status;

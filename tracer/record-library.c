@@ -74,10 +74,10 @@ static void
 start_with(const char *library, int out)
 {
     char self[LS_AREA_PATH_MAX];
+    dup2(out, STDERR_FILENO); /* first: it may be one of the others, where they were closed */
     int nothing = open("/dev/null", O_RDWR);
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
-    dup2(out, STDERR_FILENO);
     unsetenv("LOCKSTEP_RUN");
     if (find_self(self) && setenv("LD_PRELOAD", library, 1) == 0)
         execl(self, "lockstep-record", LS_RECORD_LOADS, (char *)NULL);

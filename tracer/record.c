@@ -20,6 +20,7 @@
 #include "tracer/record-environment.h"
 #include "tracer/record-flight.h"
 #include "tracer/record-folder.h"
+#include "tracer/record-given.h"
 #include "tracer/record-launcher.h"
 #include "tracer/record-library.h"
 #include "tracer/record-options.h"
@@ -35,6 +36,7 @@ typedef struct Job {
     LsSettings settings;
     LsIdentity identity;
     LsRecordPlan plan;
+    LsRecordGiven given;
     char folder[LS_AREA_PATH_MAX]; /* "": nothing can be recorded */
     LsRecordTimeline timeline;
     LsRecordSync *sync; /* NULL: no clocks to compare */
@@ -146,10 +148,13 @@ record(Job *job)
                     "lockstep: takes CUPTI; another profiler in this command sees no GPU events "
                     "(--no-cupti leaves it)\n");
     }
-    bool has_preload = job->folder[0] != '\0' && job->plan.preload[0] != '\0';
-    int status = ls_record_run(
-        job->options.command, has_preload ? job->plan.preload : NULL,
-        job->is_first && job->options.quiet == NULL && job->folder[0] != '\0', begin_sync, job);
+    bool has_folder = job->folder[0] != '\0';
+    LsRecordCommand command = {
+        .words = job->options.command,
+        .preload = has_folder && job->plan.preload[0] != '\0' ? job->plan.preload : NULL,
+        .given = &job->given,
+        .may_speak = job->is_first && job->options.quiet == NULL && has_folder};
+    int status = ls_record_run(&command, begin_sync, job);
     if (status == -1) {
         int error = errno;
         fprintf(stderr, "lockstep record: %s cannot be run: %s\n", job->options.command[0],
@@ -195,6 +200,7 @@ begin(Job *job, int argc, char **argv)
     if (ls_record_refuse_launcher(find_self(argv[0]), argv, (int)(job->options.command - argv),
                                   job->options.command))
         return EXIT_USAGE;
+    ls_record_given_take(&job->given);
     if (!ls_record_set_options(&job->options)) {
         fputs("lockstep record: no memory\n", stderr);
         return EXIT_USAGE;

@@ -73,6 +73,19 @@ end(void)
     errno = error;
 }
 
+/* Of a forked child: a thread that held the lock is not there. */
+static void
+forget_lock(void)
+{
+    tracer.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+__attribute__((constructor)) static void
+prepare(void)
+{
+    pthread_atfork(NULL, NULL, forget_lock);
+}
+
 void
 ls_tracer_register_end(void)
 {
