@@ -125,7 +125,7 @@ ls_native_add_chunk(Native *native, const LsChunkHeader *header, const uint8_t *
     int64_t previous_ns = header->first_ns;
     native->sequence = header->sequence;
     native->thread = ls_native_get_thread(native, header->thread);
-    native->thread->lost = MAX(native->thread->lost, header->lost);
+    native->thread->lost = MAX(native->thread->lost, MIN(header->lost, (uint64_t)LS_AMOUNT_MAX));
     while (at < end) {
         Cursor cursor = {.at = at, .end = end, .readable = end};
         uint64_t length = get_varint(&cursor);

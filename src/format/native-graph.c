@@ -16,7 +16,7 @@ ls_native_add_tensor(Native *native, const LsRecord *record)
     LsGraphTensor tensor = {.tensor = ls_native_name(native, record->name),
                             .group = name_of(native, record->args[2]),
                             .place = (int32_t)CLAMP(record->args[3], -1, G_MAXINT32),
-                            .bytes = MAX(record->args[1], -1)};
+                            .bytes = ls_native_amount(record->args[1], -1)};
     ls_rows_add(native->process->graph_tensors, &tensor);
 }
 

@@ -88,7 +88,7 @@ ls_native_add_submit(Native *native, const LsRecord *record)
     UseJoin *join;
     LsUse *use = get_use(native, record, record->args[4], &join);
     use->submit_ns = record->start_ns;
-    use->bytes = record->args[1];
+    use->bytes = ls_native_amount(record->args[1], -1);
     /* The gate may have been read before, and knows the group. */
     if (use->group == LS_NONE)
         use->group = group_of(native, record->args[2]);
@@ -257,7 +257,7 @@ ls_native_add_operation(Native *native, const LsRecord *record)
         call->name = name;
     }
     call->end_ns = MAX(call->end_ns, record->end_ns);
-    call->bytes = MAX(call->bytes, record->args[2]);
+    call->bytes = MAX(call->bytes, ls_native_amount(record->args[2], -1));
     call->tensors = MAX(call->tensors, count_of(record->args[3]));
     call->operation = (uint8_t)record->args[4];
     call->dtype = (uint8_t)(record->args[4] >> 8);
@@ -293,5 +293,6 @@ void
 ls_native_add_wire(Native *native, const LsRecord *record)
 {
     uint32_t row = get_call(native, record, communicator_of(record->args[1]));
-    g_array_index(native->process->calls, LsCall, row).wire_bytes = MAX(record->args[2], 0);
+    g_array_index(native->process->calls, LsCall, row).wire_bytes =
+        ls_native_amount(record->args[2], 0);
 }

@@ -119,7 +119,7 @@ fold(int64_t hash)
 void
 ls_native_add_nccl_comm(Native *native, const LsRecord *record)
 {
-    Communicator communicator = {(uint32_t)CLAMP(record->args[1], 0, INT32_MAX)};
+    Communicator communicator = {(uint32_t)CLAMP(record->args[1], 0, LS_RANK_MAX)};
     g_hash_table_insert(native->nccl_communicators, GUINT_TO_POINTER(fold(record->args[0])),
                         g_memdup2(&communicator, sizeof communicator));
 }
@@ -323,6 +323,14 @@ find_track(Native *native, uint32_t communicator)
                                 communicator);
 }
 
+/* The number of a collective among all of its communicator; -1: it says none that can be. */
+static int64_t
+number_of(const LsRecord *record)
+{
+    int64_t sequence = ls_native_amount(record->args[1], -1);
+    return sequence < 0 ? -1 : sequence * OPERATIONS + (record->args[3] & (OPERATIONS - 1));
+}
+
 /* false: its kernel was lost, and the host's bar would pass for the device's among those that are
  * known. */
 static bool
@@ -340,12 +348,12 @@ add_call(Join *join, const Collective *collective)
     g_autofree char *name = g_strconcat("NCCL_", upper, NULL);
     LsCall call = {.name = ls_strings_add(native->process->strings, name),
                    .communicator = space,
-                   .sequence = is_p2p ? -1 : record->args[1] * OPERATIONS + (record->args[3] & 15),
+                   .sequence = is_p2p ? -1 : number_of(record),
                    .operation = (uint8_t)record->args[3],
                    .dtype = (uint8_t)(record->args[3] >> 8),
                    .reduction = (uint8_t)(record->args[3] >> 16),
                    .by_nccl = true,
-                   .bytes = record->args[2],
+                   .bytes = ls_native_amount(record->args[2], -1),
                    .start_ns = record->start_ns,
                    .end_ns = record->end_ns,
                    .pack_start_ns = LS_TIME_NONE,

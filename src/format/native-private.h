@@ -96,6 +96,20 @@ void ls_native_add_chunk(Native *native, const LsChunkHeader *header, const uint
 /* The same, when those that were written before it have been read. */
 void ls_native_defer_chunk(Native *native, const LsChunkHeader *header, const uint8_t *payload,
                            int64_t offset);
+/* Bytes, or a number of things; beyond what can be it is damage, and unknown. */
+static inline int64_t
+ls_native_amount(int64_t value, int64_t unknown)
+{
+    return value >= 0 && value <= LS_AMOUNT_MAX ? value : unknown;
+}
+
+/* Of a time that a record has beside its own. */
+static inline bool
+ls_native_is_time(int64_t ns)
+{
+    return ns >= -LS_TIME_MAX && ns <= LS_TIME_MAX;
+}
+
 /* One complete record; end_ns >= start_ns. */
 void ls_native_add_record(Native *native, const LsRecord *record);
 

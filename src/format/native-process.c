@@ -60,7 +60,13 @@ static int
 by_start(gconstpointer a, gconstpointer b)
 {
     const OpenRecord *x = *(OpenRecord *const *)a, *y = *(OpenRecord *const *)b;
-    return x->record.start_ns < y->record.start_ns ? -1 : x->record.start_ns > y->record.start_ns;
+    if (x->record.start_ns != y->record.start_ns)
+        return x->record.start_ns < y->record.start_ns ? -1 : 1;
+    if (x->thread->id != y->thread->id)
+        return x->thread->id < y->thread->id ? -1 : 1;
+    if (x->record.kind != y->record.kind)
+        return x->record.kind < y->record.kind ? -1 : 1;
+    return x->record.name < y->record.name ? -1 : x->record.name > y->record.name;
 }
 
 void

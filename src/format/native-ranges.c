@@ -50,7 +50,7 @@ put_range(Native *native, const LsRecord *record, const int64_t *args, int64_t e
                      .name = ls_native_name(native, record->name),
                      .start_ns = record->start_ns,
                      .end_ns = end_ns,
-                     .payload = is_integer(args[2]) ? args[1] : -1};
+                     .payload = is_integer(args[2]) ? ls_native_amount(args[1], -1) : -1};
     const char *domain = ls_strings_get(process->strings, range.domain);
     g_autofree char *name = NULL;
     if (g_str_has_prefix(domain, "Horovod")) {
@@ -140,8 +140,8 @@ settle_halves(Native *native)
 void
 ls_native_add_mpi_communicator(Native *native, const LsRecord *record)
 {
-    MpiCommunicator communicator = {(int32_t)CLAMP(record->args[1], -1, INT32_MAX),
-                                    (int32_t)CLAMP(record->args[2], -1, INT32_MAX)};
+    MpiCommunicator communicator = {(int32_t)CLAMP(record->args[1], -1, LS_RANK_MAX),
+                                    (int32_t)CLAMP(record->args[2], -1, LS_RANK_MAX)};
     g_hash_table_insert(native->mpi_communicators, GUINT_TO_POINTER((guint)record->args[0]),
                         g_memdup2(&communicator, sizeof communicator));
 }
@@ -157,7 +157,7 @@ ls_native_add_mpi_call(Native *native, const LsRecord *record)
                       .peer = (int32_t)CLAMP(record->args[2], -1, INT32_MAX),
                       .operation = (uint8_t)record->args[3],
                       .reduction = (uint8_t)(record->args[3] >> 16),
-                      .bytes = record->args[1],
+                      .bytes = ls_native_amount(record->args[1], -1),
                       .start_ns = record->start_ns,
                       .end_ns = record->end_ns};
     ls_rows_add(native->process->mpi_calls, &call);

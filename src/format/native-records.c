@@ -22,6 +22,10 @@ add_clock(Native *native, const LsRecord *record)
     LsClockPair pair = {.local_ns = record->start_ns,
                         .wall_ns = record->args[0],
                         .uncertainty_ns = record->args[1]};
+    if (!ls_native_is_time(pair.wall_ns) || !ls_native_is_time(pair.uncertainty_ns)) {
+        native->broken++;
+        return;
+    }
     ls_rows_add(native->process->clock_pairs, &pair);
 }
 
@@ -34,7 +38,7 @@ add_thread(Native *native, const LsRecord *record)
 static void
 add_lost(Native *native, const LsRecord *record)
 {
-    native->lost_records += record->args[1] > 0 ? (uint64_t)record->args[1] : 0;
+    native->lost_records += (uint64_t)ls_native_amount(record->args[1], 0);
     g_autofree char *within = ls_format_ns(record->end_ns - record->start_ns);
     g_autofree char *text =
         g_strdup_printf("%" G_GINT64_FORMAT " records of thread %" G_GINT64_FORMAT
@@ -53,6 +57,13 @@ add_notice(Native *native, const LsRecord *record)
     ls_native_add_finding(native, record, severity, ls_strings_get(native->process->strings, name));
 }
 
+/* A step of a large model takes more of them than any amount; nobody counts beyond this. */
+static int64_t
+operations_of(int64_t value)
+{
+    return value >= 0 && value <= LS_TIME_MAX ? value : 0;
+}
+
 static void
 add_step(Native *native, const LsRecord *record)
 {
@@ -60,8 +71,8 @@ add_step(Native *native, const LsRecord *record)
     LsStep step = {.number = record->args[0],
                    .start_ns = record->start_ns,
                    .end_ns = record->end_ns,
-                   .samples = record->args[1],
-                   .operations = record->args[2],
+                   .samples = ls_native_amount(record->args[1], 0),
+                   .operations = operations_of(record->args[2]),
                    .cut = record->flags & LS_RECORD_OPEN};
     if (!native->steps)
         native->steps = ls_process_get_track(process, LS_TRACK_STEPS, "steps", "step", -1);
@@ -86,7 +97,7 @@ add_phase(Native *native, const LsRecord *record)
         LsPhase phase = {.name = name,
                          .start_ns = record->start_ns,
                          .end_ns = record->end_ns,
-                         .operations = record->args[0]};
+                         .operations = operations_of(record->args[0])};
         row = process->phases->len;
         ls_rows_add(process->phases, &phase);
     }
@@ -138,10 +149,10 @@ add_message(Native *native, const LsRecord *record)
                          .cycle = record->args[0],
                          .start_ns = record->start_ns,
                          .end_ns = record->end_ns,
-                         .messages_in = record->args[1],
-                         .messages_out = record->args[2],
-                         .bytes_in = record->args[3],
-                         .bytes_out = record->args[4]};
+                         .messages_in = ls_native_amount(record->args[1], 0),
+                         .messages_out = ls_native_amount(record->args[2], 0),
+                         .bytes_in = ls_native_amount(record->args[3], 0),
+                         .bytes_out = ls_native_amount(record->args[4], 0)};
     ls_rows_add(native->process->messages, &message);
 }
 
@@ -155,6 +166,10 @@ add_roundtrip(Native *native, const LsRecord *record)
                         .receive_ns = record->end_ns,
                         .peer_receive_ns = record->args[1],
                         .peer_send_ns = record->args[2]};
+    if (!ls_native_is_time(trip.peer_receive_ns) || !ls_native_is_time(trip.peer_send_ns)) {
+        native->broken++;
+        return;
+    }
     ls_rows_add(native->process->roundtrips, &trip);
 }
 

@@ -67,10 +67,12 @@ find_last(const LsArrival *items, size_t n, const LsRank *ranks)
         if (items[i].arrival_ns > items[last].arrival_ns)
             last = i;
     for (size_t i = 0; i < n && !tie; i++) {
+        if (i == last) /* a rank alone may have no place on the common clock */
+            continue;
         int64_t doubt_ns = ranks[items[i].rank].clock_uncertainty_ns +
                            ranks[items[last].rank].clock_uncertainty_ns;
 
-        tie = i != last && items[last].arrival_ns - items[i].arrival_ns <= doubt_ns;
+        tie = items[last].arrival_ns - items[i].arrival_ns <= doubt_ns;
     }
     return n == 0 || tie ? -1 : (int)last;
 }

@@ -101,11 +101,11 @@ make_gates(const LsProcess *process, GHashTable *meetings)
 
         if (meeting == NULL)
             continue;
-        gate = (LsGate){call->end_ns, meeting->begin_ns - call->end_ns, LS_GATE_OPEN_HIGH,
-                        meeting->left_ns - call->end_ns};
+        gate = (LsGate){call->end_ns, MAX(meeting->begin_ns - call->end_ns, LS_GATE_OPEN_LOW),
+                        LS_GATE_OPEN_HIGH, meeting->left_ns - call->end_ns};
         g_array_append_val(gates, gate);
-        gate = (LsGate){call->start_ns, LS_GATE_OPEN_LOW, meeting->end_ns - call->start_ns,
-                        LS_GATE_NO_GUESS};
+        gate = (LsGate){call->start_ns, LS_GATE_OPEN_LOW,
+                        MIN(meeting->end_ns - call->start_ns, LS_GATE_OPEN_HIGH), LS_GATE_NO_GUESS};
         g_array_append_val(gates, gate);
     }
     return gates;

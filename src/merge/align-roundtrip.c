@@ -15,7 +15,7 @@
 #include "merge/fit.h"
 
 /* A gate is taken at the middle of the trip, while its sides belong to the ends. */
-#define DRIFT_PER_MILLION 500
+#define DRIFT_PART 2000 /* 500 ppm */
 
 /* What all trips between two processes say of child - parent. */
 typedef struct Edge {
@@ -155,12 +155,13 @@ add_trip(const Edges *edges, size_t teller, const LsRoundtrip *trip)
 {
     int64_t trip_ns = trip->receive_ns - trip->send_ns;
     int64_t hold_ns = trip->peer_send_ns - trip->peer_receive_ns;
-    int64_t slack_ns = trip_ns / 2 * DRIFT_PER_MILLION / 1000000 + 1;
+    int64_t slack_ns = trip_ns / 2 / DRIFT_PART + 1;
     int64_t low_ns = trip->peer_send_ns - trip->receive_ns - slack_ns;
     int64_t high_ns = trip->peer_receive_ns - trip->send_ns + slack_ns;
     size_t process = edges->boots[teller].first, peer;
 
-    if (trip_ns < 0 || hold_ns < 0 || low_ns > high_ns || !find_peer(edges, teller, trip, &peer) ||
+    if (trip_ns < 0 || hold_ns < 0 || low_ns > high_ns || low_ns < -LS_TIME_MAX ||
+        high_ns > LS_TIME_MAX || !find_peer(edges, teller, trip, &peer) ||
         ls_align_is_placed(edges->align, process) == ls_align_is_placed(edges->align, peer))
         return;
     if (ls_align_is_placed(edges->align, peer)) {

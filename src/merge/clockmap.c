@@ -10,6 +10,7 @@
 #include "merge/clockmap.h"
 
 #include "base/error.h"
+#include "trace/tables.h"
 
 struct LsClockmap {
     LsKnot *knots;
@@ -40,7 +41,11 @@ ls_clockmap_new(const LsKnot *knots, size_t n_knots, GError **error)
         Wide run = (Wide)knots[i].local_ns - knots[i - 1].local_ns;
         Wide skew = (Wide)knots[i].common_ns - knots[i - 1].common_ns - run;
 
-        g_assert(run > 0);
+        if (run <= 0) {
+            g_set_error_literal(error, LS_ERROR, LS_ERROR_UNALIGNED,
+                                "The readings that relate the two clocks go back in time.");
+            return NULL;
+        }
         if ((skew < 0 ? -skew : skew) * 1000000 > run * LS_CLOCKMAP_SLOPE_MAX_PPM) {
             g_set_error(error, LS_ERROR, LS_ERROR_UNALIGNED,
                         "The clocks drift apart by %.0f ppm, more than clocks do (%d ppm).",
@@ -99,6 +104,13 @@ divide_to_nearest(Wide a, Wide b) /* b > 0 */
     return a >= 0 ? (a + b / 2) / b : -((-a + b / 2) / b);
 }
 
+/* A time that no time can be stays at the edge of those that can, in order with the others. */
+static int64_t
+bound_time(Wide ns)
+{
+    return (int64_t)CLAMP(ns, -(Wide)LS_TIME_MAX, (Wide)LS_TIME_MAX);
+}
+
 int64_t
 ls_clockmap_map(const LsClockmap *map, int64_t local_ns)
 {
@@ -106,28 +118,29 @@ ls_clockmap_map(const LsClockmap *map, int64_t local_ns)
     Wide run, skew, along;
 
     if (map->n == 1)
-        return local_ns + (a->common_ns - a->local_ns);
+        return bound_time((Wide)local_ns + a->common_ns - a->local_ns);
     a = &map->knots[find_piece(map, local_ns)];
     b = a + 1;
     run = (Wide)b->local_ns - a->local_ns;
     skew = (Wide)b->common_ns - a->common_ns - run;
     along = (Wide)local_ns - a->local_ns;
-    return (int64_t)(a->common_ns + along + divide_to_nearest(along * skew, run));
+    return bound_time(a->common_ns + along + divide_to_nearest(along * skew, run));
 }
 
 int64_t
 ls_clockmap_unmap(const LsClockmap *map, int64_t common_ns)
 {
-    int64_t local_ns = common_ns - (map->knots[0].common_ns - map->knots[0].local_ns);
+    int64_t local_ns =
+        bound_time((Wide)common_ns - map->knots[0].common_ns + map->knots[0].local_ns);
 
     /* Each round leaves a thousandth of the error of the one before (slopes are within 1000 ppm).
      */
     for (int i = 0; i < 8; i++) {
-        int64_t miss = common_ns - ls_clockmap_map(map, local_ns);
+        Wide miss = (Wide)common_ns - ls_clockmap_map(map, local_ns);
 
         if (miss == 0)
             break;
-        local_ns += miss;
+        local_ns = bound_time(local_ns + miss);
     }
     return local_ns;
 }
@@ -139,7 +152,7 @@ ls_clockmap_get_bound_ns(const LsClockmap *map, int64_t local_ns)
     Wide run, left, right;
 
     if (map->n == 1)
-        return a->bound_ns;
+        return bound_time(a->bound_ns);
     a = &map->knots[find_piece(map, local_ns)];
     b = a + 1;
     run = (Wide)b->local_ns - a->local_ns;
@@ -148,7 +161,7 @@ ls_clockmap_get_bound_ns(const LsClockmap *map, int64_t local_ns)
     /* Weights; outside the piece one is negative, and the errors may have opposite signs. */
     left = left < 0 ? -left : left;
     right = right < 0 ? -right : right;
-    return (int64_t)((right * a->bound_ns + left * b->bound_ns + run - 1) / run);
+    return bound_time((right * a->bound_ns + left * b->bound_ns + run - 1) / run);
 }
 
 int64_t
@@ -159,7 +172,7 @@ ls_clockmap_get_worst_ns(const LsClockmap *map, int64_t first_ns, int64_t last_n
 
     for (size_t i = 0; i < map->n; i++)
         if (map->knots[i].local_ns >= first_ns && map->knots[i].local_ns <= last_ns)
-            worst = MAX(worst, map->knots[i].bound_ns);
+            worst = MAX(worst, bound_time(map->knots[i].bound_ns));
     return worst;
 }
 

@@ -300,7 +300,7 @@ make_knot(const Fit *fit, int64_t at_ns, const Window *left, const Window *right
     offset_ns = fit->guess_ns + llround(centre);
     off = MAX(MAX(high - centre, centre - low), MAX(left->floor, right->floor)) +
           MAX(left->widen, right->widen) / 2 + get_bend(fit, left, right);
-    return (LsKnot){at_ns, at_ns + offset_ns, (int64_t)ceil(off * RESERVE) + 1};
+    return (LsKnot){at_ns, at_ns + offset_ns, (int64_t)ceil(MIN(off * RESERVE, OFFSET_MAX_NS)) + 1};
 }
 
 static LsClockmap *

@@ -67,7 +67,9 @@ add_message(const Finder *finder, const LsMpiCall *call)
         name = "bcast";
         message.messages_out = root ? others : 0;
         message.messages_in = root ? 0 : 1;
-        message.bytes_out = root ? others * bytes : 0;
+        message.bytes_out = !root                                  ? 0
+                            : bytes > LS_AMOUNT_MAX / (others + 1) ? LS_AMOUNT_MAX
+                                                                   : others * bytes;
         message.bytes_in = root ? 0 : bytes;
     } else {
         name = is_named(finder, call, "MPI_Gatherv") ? "gatherv" : "gather";

@@ -18,7 +18,8 @@ map_time(const Mapper *mapper, int64_t *time)
 }
 
 #define FOR_EACH(Type, row, rows)                                                                  \
-    for (Type *row = (Type *)(void *)(rows)->data, *row##_end = row + (rows)->len;                 \
+    for (Type *row = (Type *)(void *)(rows)->data,                                                 \
+              *row##_end = (rows)->len > 0 ? row + (rows)->len : row;                              \
          row < row##_end; row++)
 
 static void

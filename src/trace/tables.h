@@ -14,6 +14,9 @@
 #define LS_TIME_NONE INT64_MIN
 /* Times beyond +-2^61 ns (73 years) are damage: whoever subtracts two times need not fear an overflow. */
 #define LS_TIME_MAX  (INT64_C(1) << 61)
+/* Bytes, messages, samples of one row beyond it are damage: whoever adds up a million rows need not fear an
+ * overflow. */
+#define LS_AMOUNT_MAX (INT64_C(1) << 43)
 /* Ranks, ranks of a job and lives beyond it are damage: whoever adds one to them need not fear an
  * overflow. */
 #define LS_RANK_MAX ((1 << 24) - 1)

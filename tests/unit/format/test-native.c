@@ -392,6 +392,46 @@ test_a_call_has_times_whatever_told_of_it(Fixture *fixture, gconstpointer data)
     }
 }
 
+/* What can be no time, no number of bytes and no place in an order is not passed on, so that nobody
+ * who adds up or subtracts need fear it. */
+static void
+test_what_cannot_be_is_unknown(Fixture *fixture, gconstpointer data)
+{
+    LsSynthFile *file = begin(fixture, "a.lks", 0);
+    ADD(file, 0, CLOCK, "", 10, 10, INT64_MIN, 5);
+    ADD(file, 0, CLOCK, "", 11, 11, 5, INT64_MAX);
+    ADD(file, 0, CLOCK, "", 12, 12, 1790000000000000000, 5);
+    ADD(file, 2, ROUNDTRIP, "", 20, 21, 1, INT64_MAX, 5);
+    ADD(file, 2, ROUNDTRIP, "", 20, 21, 1, 5, INT64_MIN);
+    ADD(file, 2, SUBMIT, "a", 30, 30, 0, INT64_MAX);
+    ADD(file, 2, OPERATION, "MPI_ALLREDUCE", 31, 32, 0, 0, INT64_MAX);
+    ADD(file, 2, WIRE, "", 32, 32, 0, 0, INT64_MAX);
+    ADD(file, 2, MESSAGE, "gather", 33, 34, 0, -1, INT64_MAX, INT64_MIN, 7);
+    ADD(file, 2, STEP, "", 1, 35, 1, INT64_MAX, INT64_MAX);
+    ADD(file, 2, NCCL_COLL, "AllReduce", 36, 37, 1, INT64_MAX, INT64_MAX);
+    g_assert_true(ls_synth_file_close(file));
+    const LsProcess *process = load(fixture, "a.lks", 1);
+    g_assert_cmpint(severity_of(process, "4 records make no sense"), ==, LS_FAULT);
+    g_assert_cmpuint(process->clock_pairs->len, ==, 1);
+    g_assert_cmpuint(process->roundtrips->len, ==, 0);
+    g_assert_cmpint(g_array_index(process->uses, LsUse, 0).bytes, ==, -1);
+    g_assert_cmpuint(process->calls->len, ==, 2);
+    for (guint i = 0; i < 2; i++) {
+        const LsCall *call = &g_array_index(process->calls, LsCall, i);
+        g_assert_cmpint(call->bytes, ==, -1);
+        g_assert_cmpint(call->wire_bytes, ==, 0);
+        g_assert_cmpint(call->sequence, ==, call->by_nccl ? -1 : 0);
+    }
+    const LsMessage *message = &g_array_index(process->messages, LsMessage, 0);
+    g_assert_cmpint(message->messages_in, ==, 0);
+    g_assert_cmpint(message->messages_out, ==, 0);
+    g_assert_cmpint(message->bytes_in, ==, 0);
+    g_assert_cmpint(message->bytes_out, ==, 7);
+    const LsStep *step = &g_array_index(process->steps, LsStep, 0);
+    g_assert_cmpint(step->samples, ==, 0);
+    g_assert_cmpint(step->operations, ==, 0);
+}
+
 static void
 test_findings_of_the_recorder_come_through(Fixture *fixture, gconstpointer data)
 {
@@ -756,6 +796,7 @@ main(int argc, char **argv)
     TEST("marks-and-counters", test_marks_and_counters);
     TEST("what-never-ended-is-kept-open", test_what_never_ended_is_kept_open);
     TEST("a-call-has-times-whatever-told-of-it", test_a_call_has_times_whatever_told_of_it);
+    TEST("what-cannot-be-is-unknown", test_what_cannot_be_is_unknown);
     TEST("findings-of-the-recorder-come-through", test_findings_of_the_recorder_come_through);
     TEST("damage-costs-one-chunk", test_damage_costs_one_chunk);
     TEST("any-cut-keeps-what-is-whole", test_any_cut_keeps_what_is_whole);

@@ -3,6 +3,7 @@
 #include "merge/clockmap.h"
 
 #include "base/error.h"
+#include "trace/tables.h"
 
 static const LsKnot drift[] = {
     {0, 1000, 10}, {1000000000, 1000101000, 30}, {2000000000, 2000101000, 20}};
@@ -41,20 +42,43 @@ test_shift(void)
 {
     g_autoptr(LsClockmap) map = ls_clockmap_new_shift(-5, 3);
 
-    g_assert_cmpint(ls_clockmap_map(map, INT64_C(9000000000000000000)), ==,
-                    INT64_C(8999999999999999995));
-    g_assert_cmpint(ls_clockmap_get_bound_ns(map, INT64_C(9000000000000000000)), ==, 3);
+    g_assert_cmpint(ls_clockmap_map(map, INT64_C(2000000000000000000)), ==,
+                    INT64_C(1999999999999999995));
+    g_assert_cmpint(ls_clockmap_get_bound_ns(map, INT64_C(2000000000000000000)), ==, 3);
+}
+
+/* Clocks as far apart as damage can put them: nothing leaves the times that can be, and order is
+ * kept. */
+static void
+test_bounds(void)
+{
+    const LsKnot knots[] = {{-LS_TIME_MAX, LS_TIME_MAX - 1, LS_TIME_MAX},
+                            {LS_TIME_MAX, 3 * LS_TIME_MAX - 1, LS_TIME_MAX}};
+    g_autoptr(LsClockmap) map = ls_clockmap_new(knots, 2, NULL);
+    g_autoptr(LsClockmap) chain = ls_clockmap_new_chain(map, map);
+    const LsClockmap *maps[] = {map, chain};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(maps); i++) {
+        g_assert_cmpint(ls_clockmap_map(maps[i], LS_TIME_MAX), ==, LS_TIME_MAX);
+        g_assert_cmpint(ls_clockmap_map(maps[i], -LS_TIME_MAX), <=, LS_TIME_MAX);
+        g_assert_cmpint(ls_clockmap_get_bound_ns(maps[i], LS_TIME_MAX), <=, LS_TIME_MAX);
+        g_assert_cmpint(ls_clockmap_unmap(maps[i], -LS_TIME_MAX), ==, -LS_TIME_MAX);
+    }
+    g_assert_cmpint(ls_clockmap_map(map, -LS_TIME_MAX), ==, LS_TIME_MAX - 1);
 }
 
 static void
 test_refuses(void)
 {
     const LsKnot fast[] = {{0, 0, 0}, {1000000, 1001001, 0}},
-                 fit[] = {{0, 0, 0}, {1000000, 1001000, 0}};
+                 fit[] = {{0, 0, 0}, {1000000, 1001000, 0}}, back[] = {{5, 5, 0}, {5, 5, 0}};
     g_autoptr(GError) error = NULL;
     g_autoptr(LsClockmap) map = NULL;
 
     g_assert_null(ls_clockmap_new(NULL, 0, &error));
+    g_assert_error(error, LS_ERROR, LS_ERROR_UNALIGNED);
+    g_clear_error(&error);
+    g_assert_null(ls_clockmap_new(back, 2, &error));
     g_assert_error(error, LS_ERROR, LS_ERROR_UNALIGNED);
     g_clear_error(&error);
     g_assert_null(ls_clockmap_new(fast, 2, &error));
@@ -144,6 +168,7 @@ main(int argc, char **argv)
     g_test_add_func("/merge/clockmap/drift-two-segments", test_two_segments);
     g_test_add_func("/merge/clockmap/bound-between-and-beyond", test_bound);
     g_test_add_func("/merge/clockmap/shift-is-exact", test_shift);
+    g_test_add_func("/merge/clockmap/times-stay-those-that-can-be", test_bounds);
     g_test_add_func("/merge/clockmap/refuses-what-clocks-cannot-do", test_refuses);
     g_test_add_func("/merge/clockmap/monotonic-and-inverse", test_monotonic);
     g_test_add_func("/merge/clockmap/chain-is-one-after-the-other", test_chain);
