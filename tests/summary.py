@@ -5,9 +5,9 @@
 
 Prints what failed and what was skipped and why, then `N passed, N failed, N skipped` alone on the
 last line. A TAP program counts by its subtests, and once more if it crashed or ran out of time; a
-test that is meant to fail counts as one that passed if it did fail. A suite of which everything was
-skipped, without being allowed to, is a failure: nobody would notice otherwise. Exit status 1 when
-anything failed.
+test that is meant to fail counts as one that passed if it did fail; one that is none of Meson's (a
+fuzzer) may say the reason of its failure. A suite of which everything was skipped, without being
+allowed to, is a failure: nobody would notice otherwise. Exit status 1 when anything failed.
 """
 import argparse
 import json
@@ -62,8 +62,8 @@ def count_test(test, count):
         count.add(part, f'{name}: {title}', reason)
     if result in BAD:
         if not any(part == 'fail' for part, _, _ in parts):
-            status = test.get('returncode')
-            count.add('fail', name, f'{result.lower()}, exit status {status}')
+            status = f'{result.lower()}, exit status {test.get("returncode")}'
+            count.add('fail', name, test.get('reason') or status)
     elif not parts:
         if result == 'SKIP' or plan:
             reason = plan.group(1) if plan else stdout.strip().split('\n')[-1]

@@ -24,6 +24,17 @@ def summarise(tests, *arguments):
     return run.returncode, run.stdout.strip().splitlines()[-1]
 
 
+def check_reason():
+    """What a fuzzer has found is told in the closing lines."""
+    test = {'name': 'l:fuzz / f', 'result': 'FAIL', 'reason': 'not so: 1 is 2; input abc'}
+    with tempfile.NamedTemporaryFile('w', suffix='.json') as log:
+        json.dump(test, log)
+        log.flush()
+        run = subprocess.run([sys.executable, SUMMARY, log.name], capture_output=True, text=True,
+                             check=False)
+    assert 'FAILED: l:fuzz / f: not so: 1 is 2; input abc\n' in run.stdout, run.stdout
+
+
 def main():
     run = subprocess.run([sys.argv[1], '--tap'], capture_output=True, text=True, check=False)
     assert run.returncode != 0, 'test-fail did not fail'
@@ -43,6 +54,7 @@ def main():
     for tests, arguments, expected in cases:
         found = summarise(tests, *arguments)
         assert found == expected, f'{tests}: {found}, expected {expected}'
+    check_reason()
     print('failures, crashes, time-outs and wholly skipped suites are seen')
 
 
