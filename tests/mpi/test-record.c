@@ -303,8 +303,7 @@ test_stall(void)
     support_close(context);
     if (support_rank() == 0) {
         const LsRecord *stall = find_stall("grad/7", 1);
-        g_assert_nonnull(stall);
-        g_assert_cmpint(stall->args[1], >=, 100000000);
+        g_assert_true(stall != NULL && stall->args[1] >= 100000000);
         g_assert_true(recorder_heard("tensor grad/7"));
         g_assert_true(recorder_heard("rank 1"));
     } else {
