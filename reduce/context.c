@@ -19,6 +19,7 @@
 #include <time.h>
 
 LS_BIND_OLD(pthread_detach);
+LS_BIND_SINCE(pthread_condattr_setclock, "GLIBC_2.3.3");
 
 LOCKSTEP_API void
 lockstep_options_init(lockstep_options *options)
@@ -54,6 +55,26 @@ read_options(const lockstep_options *given, lockstep_options *ret_known)
     return true;
 }
 
+/* Limits are of time that passes, not of the wall clock, which may be set. */
+static void
+init_changed(lockstep_context *context)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&context->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+static struct timespec
+in_seconds(int64_t seconds)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    now.tv_sec += seconds;
+    return now;
+}
+
 /* Until the ranks have met, or one of them died, or it took too long: then the thread may be inside
  * MPI for ever, and what it uses stays. */
 static lockstep_status
@@ -61,10 +82,8 @@ await_ranks(lockstep_context *context)
 {
     int64_t limit_ns = context->settings.numbers[LS_SETTING_INIT_LIMIT_S];
     char text[LS_FAILURE_TEXT_MAX];
-    struct timespec deadline;
+    struct timespec deadline = in_seconds(limit_ns / 1000000000 + (limit_ns % 1000000000 > 0));
     int result = 0;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += limit_ns / 1000000000 + (limit_ns % 1000000000 > 0);
     pthread_mutex_lock(&context->lock);
     while (!context->joined && !context->lost && result == 0)
         result = limit_ns > 0 && context->local == LOCKSTEP_OK
@@ -114,7 +133,7 @@ lockstep_init(const lockstep_options *options, lockstep_context **ret_context)
     if (context == NULL)
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
     pthread_mutex_init(&context->lock, NULL);
-    pthread_cond_init(&context->changed, NULL);
+    init_changed(context);
     ls_context_prepare(context, options);
     ls_context_start(context);
     status = await_ranks(context);
@@ -135,10 +154,8 @@ lockstep_init(const lockstep_options *options, lockstep_context **ret_context)
 static void
 await_recovery(lockstep_context *context)
 {
-    struct timespec deadline;
+    struct timespec deadline = in_seconds(1);
     int result = 0;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec++;
     while (!context->recovered && result == 0)
         result = pthread_cond_timedwait(&context->changed, &context->lock, &deadline);
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* -- Memory that is not there: on the thread that asks, from this size on -- */
@@ -42,6 +43,20 @@ refuses(size_t bytes)
 WRAP(malloc, (size_t size), size, (size))
 WRAP(calloc, (size_t n, size_t size), n *size, (n, size))
 WRAP(realloc, (void *old, size_t size), size, (old, size))
+
+/* A wall clock that has been set back by an hour since whoever reads it here did so. */
+static atomic_int wall_is_set;
+int __real_clock_gettime(clockid_t clock, struct timespec *ret_time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time);
+
+int
+__wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
+{
+    int result = __real_clock_gettime(clock, ret_time);
+    if (clock == CLOCK_REALTIME && atomic_load(&wall_is_set))
+        ret_time->tv_sec -= 3600;
+    return result;
+}
 
 static lockstep_status
 reduce_ones(lockstep_context *context, const char *name, int count)
@@ -75,6 +90,17 @@ test_no_fusion_buffer(void)
     assert_contains(lockstep_last_error(), "fusion buffer of 64M bytes");
     MPI_Barrier(MPI_COMM_WORLD);
     context = support_open(NULL); /* nothing is left behind */
+    assert_status(reduce_ones(context, "w", 10), LOCKSTEP_OK);
+    support_close(context);
+}
+
+/* Limits of time hold whatever becomes of the wall clock. */
+static void
+test_wall_clock_is_set(void)
+{
+    atomic_store(&wall_is_set, 1);
+    lockstep_context *context = support_open("init_limit_s=60");
+    atomic_store(&wall_is_set, 0);
     assert_status(reduce_ones(context, "w", 10), LOCKSTEP_OK);
     support_close(context);
 }
@@ -391,6 +417,7 @@ main(int argc, char **argv)
     support_init(&argc, &argv, MPI_THREAD_MULTIPLE);
     recorder_start();
     g_test_add_func("/mpi/faults/no-fusion-buffer-on-one-rank", test_no_fusion_buffer);
+    g_test_add_func("/mpi/faults/wall-clock-is-set-meanwhile", test_wall_clock_is_set);
     g_test_add_func("/mpi/faults/no-memory-to-submit", test_no_memory_to_submit);
     g_test_add_func("/mpi/faults/nan-is-data", test_nan);
     g_test_add_func("/mpi/faults/a-name-twice", test_twice);
