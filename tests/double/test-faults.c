@@ -56,7 +56,7 @@ test_way(gconstpointer plane)
         status = support_reduce(context, &tensor, LOCKSTEP_SUM);
     }
     assert_status(status, LOCKSTEP_ERR_DEVICE);
-    g_assert_cmpint(g_get_monotonic_time() - start, <, 20 * G_USEC_PER_SEC);
+    g_assert_cmpint(g_get_monotonic_time() - start, <, 60 * G_USEC_PER_SEC);
     assert_contains(lockstep_last_error(), text);
     if (support_rank() != 1)
         assert_contains(lockstep_last_error(), "rank 1: ");

@@ -96,9 +96,9 @@ def run(mpirun, victim, lockstep, doomed, arguments):
                    victim, name, str(doomed), *arguments]
         start = time.monotonic()
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
         except subprocess.TimeoutExpired:
-            return ['mpirun did not end within 120 s']
+            return ['mpirun did not end within 600 s']
         seconds = time.monotonic() - start
         return [*get_faults(folder, doomed, done.stderr, seconds), *get_retold(lockstep, folder, doomed)]
 

@@ -161,15 +161,27 @@ test_selects_what_is_drawn(Fixture *fixture, const void *data)
     g_assert_null(ls_session_get_inspect(fixture->session));
 }
 
-/* Until sizes are given out. */
-static void
-settle(void)
+#define FRAMES 12
+
+static gboolean
+count_frame(GtkWidget *widget, GdkFrameClock *clock, void *user)
 {
-    for (int i = 0; i < 40; i++) {
-        g_usleep(5000);
-        while (g_main_context_iteration(NULL, FALSE))
-            ;
-    }
+    return ++*(int *)user < FRAMES ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
+}
+
+static bool
+has_drawn(void *user)
+{
+    return *(int *)user >= FRAMES;
+}
+
+/* Until sizes are given out, which is done in frames. */
+static void
+settle(Fixture *fixture)
+{
+    int frames = 0;
+    gtk_widget_add_tick_callback(GTK_WIDGET(fixture->window), count_frame, &frames, NULL);
+    g_assert_true(wait_until(has_drawn, &frames));
 }
 
 /* The timeline keeps its width whatever is selected: a panel that grows with its links would move
@@ -178,12 +190,12 @@ static void
 test_panel_keeps_its_width(Fixture *fixture, const void *data)
 {
     gtk_widget_activate_action(GTK_WIDGET(fixture->window), "win.mode", "s", "overview");
-    settle();
+    settle(fixture);
     double width = ls_session_get_scene(fixture->session)->view.width;
     LsPick cell = {.kind = LS_PICK_CELL, .rank = 1, .track = LS_NONE, .index = 3};
     ls_session_select(fixture->session, &cell);
     g_assert_cmpuint(ls_session_get_inspect(fixture->session)->links->len, >, 3);
-    settle();
+    settle(fixture);
     g_assert_cmpfloat(ls_session_get_scene(fixture->session)->view.width, ==, width);
 }
 
@@ -328,12 +340,12 @@ static void
 test_obeys_keys_after_a_click(Fixture *fixture, const void *data)
 {
     Display *display = take_keyboard(fixture);
-    settle();
+    settle(fixture);
     GtkWidget *button = find_button(GTK_WIDGET(fixture->window), "By tensor");
     g_assert_nonnull(button);
     click(display, fixture, button);
     g_assert_true(wait_until(is_by_tensor, fixture));
-    settle();
+    settle(fixture);
     Narrower narrower = {fixture, visible_ns(fixture)};
     press(display, XK_w);
     g_assert_true(wait_until(is_narrower, &narrower));
