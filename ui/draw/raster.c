@@ -95,24 +95,60 @@ round_px(double px)
     return (int)(px + 0.5 + (1 << 20)) - (1 << 20);
 }
 
+/* Column by column: most boxes are narrower than high. */
+static void
+fill_box(const Pixels *pixels, int x0, int x1, int y0, int y1, LsColour colour)
+{
+    size_t stride = pixels->stride / sizeof(uint32_t);
+    for (int x = x0; x < x1; x++) {
+        uint32_t *pixel = get_line(pixels, y0) + x;
+        for (int y = y0; y < y1; y++, pixel += stride)
+            *pixel = colour;
+    }
+}
+
+/* Between which lines of pixels a bar stands: a row has many bars, and few heights. */
+typedef struct Heights {
+    struct {
+        int y0, y1;
+    } of[2][2][LS_ITEM_SHARE_STEPS + 1]; /* thin, at the top, share */
+} Heights;
+
+static void
+find_heights(const LsScene *scene, const LsRow *row, int top, int bottom, Heights *ret_heights)
+{
+    double scale = scene->view.scale;
+    for (int thin = 0; thin < 2; thin++)
+        for (int at_top = 0; at_top < 2; at_top++)
+            for (int step = 0; step <= LS_ITEM_SHARE_STEPS; step++) {
+                int flags = (thin ? LS_ITEM_THIN : 0) | (at_top ? LS_ITEM_TOP : 0);
+                LsItem item = {.flags = (uint8_t)flags,
+                               .share = (uint8_t)(step * 255 / LS_ITEM_SHARE_STEPS)};
+                LsBox box = ls_item_get_box(scene, row, &item);
+                ret_heights->of[thin][at_top][step].y0 = MAX(round_px(box.y0 * scale), top);
+                ret_heights->of[thin][at_top][step].y1 = MIN(round_px(box.y1 * scale), bottom);
+            }
+}
+
 static void
 fill_uneven(const LsPainter *painter, const Pixels *pixels, const LsScene *scene, const LsRow *row,
             int top, int bottom)
 {
     const LsItem *items = get_items(scene, row);
-    int scale = scene->view.scale;
+    Heights heights;
+    find_heights(scene, row, top, bottom, &heights);
     fill_background(painter, pixels, top, bottom);
     for (size_t i = 0; i < row->n_items; i++) {
         const LsItem *item = &items[i];
-        LsBox box = ls_item_get_box(scene, row, item);
-        int y0 = MAX(round_px(box.y0 * scale), top), y1 = MIN(round_px(box.y1 * scale), bottom);
+        bool thin = item->flags & LS_ITEM_THIN, at_top = item->flags & LS_ITEM_TOP;
+        int y0 = heights.of[thin][at_top][painter->steps[item->share]].y0;
+        int y1 = heights.of[thin][at_top][painter->steps[item->share]].y1;
         int x1 = item->x1 - ls_item_get_gap(scene, item);
-        LsColour colour = ls_item_get_colour(painter, scene, row, item);
-        for (int y = y0; y < y1; y++)
-            if (item->form == LS_FORM_HATCHED)
-                fill_hatched_line(painter, get_line(pixels, y), item->x0, x1, y, scale);
-            else
-                fill_line(get_line(pixels, y), item->x0, x1, colour);
+        if (item->form != LS_FORM_HATCHED)
+            fill_box(pixels, item->x0, x1, y0, y1, ls_item_get_colour(painter, scene, row, item));
+        else
+            for (int y = y0; y < y1; y++)
+                fill_hatched_line(painter, get_line(pixels, y), item->x0, x1, y, scene->view.scale);
     }
 }
 
