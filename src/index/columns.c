@@ -216,7 +216,8 @@ ls_busy_sum_columns(const LsBusy *busy, const LsBusyColumns *columns, size_t fro
             column->first = i;
             column->n = next - i;
         }
-        if (n > 0) /* if it has a column of its own; else back to where it comes from */
+        /* To this one, if it is a column of its own; else back to where it comes from. */
+        if (rest_ns != 0 && n > 0)
             into[n - (next == i || into[n - 1].x + 1 < x)].busy_ns += rest_ns;
         if (next == i)
             break;

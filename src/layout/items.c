@@ -112,11 +112,11 @@ ls_making_add_cut(LsMaking *making, uint32_t rank, LsItem item, int64_t start_ns
 static LsForm
 judge_column(const LsMaking *making, const LsBusy *exposed, const LsItem *item, size_t *next)
 {
-    LsBusySum skipped = {0}, sum = {0};
     int64_t from = making->scale.edges[item->x0], to = making->scale.edges[item->x1];
     size_t n = ls_busy_get_n(exposed);
     if (*next >= n || ls_busy_get_start(exposed, *next) >= to)
         return LS_FORM_PLAIN;
+    LsBusySum skipped = {0}, sum = {0};
     *next = ls_busy_sum(exposed, *next, from, INT64_MAX, INT64_MAX, &skipped);
     if (*next > 0 && ls_busy_get_end(exposed, *next - 1) > from)
         --*next;
@@ -130,59 +130,70 @@ judge_column(const LsMaking *making, const LsBusy *exposed, const LsItem *item, 
     return sum.busy_ns * 2 > item->busy_ns ? LS_FORM_STRONG : LS_FORM_PLAIN;
 }
 
-/* Neighbours that are alike alternate; a span alone has its role's own colour. */
-static uint8_t
-get_shade(const LsItem *item, const uint8_t *roles, size_t n)
-{
-    bool alternates = item->role == LS_ROLE_BACKWARD || item->role == LS_ROLE_KERNEL ||
-                      item->role == LS_ROLE_OTHER;
-    if (!alternates || item->ref % 2 == 0)
-        return 0;
-    bool like_before = roles[item->ref - 1] == item->role;
-    return like_before || (item->ref + 1 < n && roles[item->ref + 1] == item->role);
-}
+/* What the spans of a row have in common. */
+typedef struct Lane {
+    const LsRow *row;
+    const LsRankModel *rank;
+    const LsSpans *spans;
+    const uint8_t *roles;
+    size_t selected; /* span; SIZE_MAX: none of this lane */
+} Lane;
 
-static bool
-is_span_selected(const LsMaking *making, const LsRow *row, uint32_t lane, uint32_t span)
+static Lane
+find_lane(const LsMaking *making, const LsRow *row)
 {
     const LsPick *pick = &making->view->selected;
-    return pick->kind == LS_PICK_SPAN && pick->track == row->track && pick->lane == lane &&
-           pick->index == span;
+    bool here = pick->kind == LS_PICK_SPAN && pick->track == row->track && pick->lane == row->lane;
+    return (Lane){
+        .row = row,
+        .rank = &making->model->rank[row->rank],
+        .spans = &making->model->tracks[row->track].lanes[row->lane],
+        .roles = making->model->lanes[row->track][row->lane].roles,
+        .selected = here ? pick->index : SIZE_MAX,
+    };
 }
 
-/* What an item needs beyond folding; true: it is communication that must be cut. */
-static bool
-finish_span(const LsMaking *making, const LsRow *row, LsItem *item, size_t *next)
+/* Neighbours that are alike alternate; a span alone has its role's own colour. */
+static uint8_t
+get_shade(const Lane *lane, uint32_t span, unsigned role)
 {
-    const LsModel *model = making->model;
-    const LsRankModel *rank = &model->rank[row->rank];
-    const LsSpans *spans = &model->tracks[row->track].lanes[row->lane];
+    enum { ALTERNATE = 1 << LS_ROLE_BACKWARD | 1 << LS_ROLE_KERNEL | 1 << LS_ROLE_OTHER };
+    uint32_t before = span - (span > 0), after = span + 1 < lane->spans->n ? span + 1 : before;
+    unsigned alike = (lane->roles[before] == role) | (lane->roles[after] == role);
+    return (uint8_t)(span & alike & (unsigned)ALTERNATE >> role);
+}
+
+/* What an item needs beyond folding; true: it is communication that must be cut. Which items are
+ * folded, or odd, is a matter of chance: no branches on it. */
+static inline bool
+finish_span(const LsMaking *making, const Lane *lane, LsItem *item, size_t *next)
+{
+    bool alone = !(item->flags & LS_ITEM_FOLDED);
     item->ref_kind = LS_PICK_SPAN;
-    item->lane = (uint8_t)row->lane;
-    if (item->flags & LS_ITEM_FOLDED) {
-        if (item->role == LS_ROLE_COMMUNICATION)
-            item->form = (uint8_t)judge_column(making, rank->sets[LS_SET_EXPOSED], item, next);
-        return false;
-    }
-    item->shade = get_shade(item, model->lanes[row->track][row->lane].roles, spans->n);
-    if (is_span_selected(making, row, row->lane, item->ref))
+    item->lane = (uint8_t)lane->row->lane;
+    item->shade = get_shade(lane, alone ? item->ref : 0, item->role); /* folded: as an even one */
+    if (alone & (item->ref == lane->selected))
         item->flags |= LS_ITEM_SELECTED;
-    if (item->x1 - item->x0 >= LABEL_PX * making->view->scale)
-        item->text = spans->name[item->ref];
-    return item->role == LS_ROLE_COMMUNICATION && rank->has_compute;
+    if (alone & (item->x1 - item->x0 >= LABEL_PX * making->view->scale))
+        item->text = lane->spans->name[item->ref];
+    if (item->role != LS_ROLE_COMMUNICATION)
+        return false;
+    if (!alone)
+        item->form = (uint8_t)judge_column(making, lane->rank->sets[LS_SET_EXPOSED], item, next);
+    return alone && lane->rank->has_compute;
 }
 
 void
 ls_making_add_spans(LsMaking *making, const LsRow *row)
 {
-    const LsSpans *spans = &making->model->tracks[row->track].lanes[row->lane];
     GArray *items = making->scene->items, *cut = g_array_set_size(making->scratch, 0);
     guint first = items->len, kept = first;
     size_t next = 0;
+    Lane lane = find_lane(making, row);
     ls_fold_lane(&making->scale, making->model->lanes[row->track][row->lane].busy, items);
     for (guint i = first; i < items->len; i++) {
         LsItem *item = get_item(making, i);
-        if (finish_span(making, row, item, &next))
+        if (finish_span(making, &lane, item, &next))
             g_array_append_val(cut, *item);
         else if (kept++ < i)
             *get_item(making, kept - 1) = *item;
@@ -190,8 +201,8 @@ ls_making_add_spans(LsMaking *making, const LsRow *row)
     g_array_set_size(items, kept);
     for (guint i = 0; i < cut->len; i++) {
         LsItem item = g_array_index(cut, LsItem, i);
-        ls_making_add_cut(making, row->rank, item, spans->start_ns[item.ref],
-                          spans->end_ns[item.ref]);
+        ls_making_add_cut(making, row->rank, item, lane.spans->start_ns[item.ref],
+                          lane.spans->end_ns[item.ref]);
     }
 }
 
