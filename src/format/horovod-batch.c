@@ -127,8 +127,9 @@ join_members(LsProcess *process, const Batch *batch, LsCall *call, uint32_t row)
             use->position = (uint16_t)MIN(i, UINT16_MAX);
             call->dtype = use->dtype;
         }
-        bool known = use && use->bytes >= 0 && call->bytes >= 0 && use->bytes < LS_TIME_MAX;
-        call->bytes = known && call->bytes < LS_TIME_MAX ? call->bytes + use->bytes : -1;
+        bool known = use && use->bytes >= 0 && call->bytes >= 0;
+        call->bytes =
+            known && use->bytes <= LS_AMOUNT_MAX - call->bytes ? call->bytes + use->bytes : -1;
     }
 }
 

@@ -131,7 +131,7 @@ ls_horovod_bytes(const char *dtype, const char *shape, uint8_t *ret_dtype)
         char *end;
         int64_t extent = g_ascii_strtoll(at, &end, 10);
         if (end == at || extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) ||
-            bytes > LS_TIME_MAX)
+            bytes > LS_AMOUNT_MAX)
             return -1;
         at = end;
     }

@@ -100,7 +100,8 @@ add_metadata(Horovod *horovod, json_object *event)
     if (get_number(args, "start_time_since_epoch_in_micros", &wall_us)) {
         LsClockPair pair = {.local_ns = 0, .wall_ns = wall_us, .uncertainty_ns = 1000};
         horovod->header = true;
-        if (!__builtin_mul_overflow(wall_us, 1000, &pair.wall_ns))
+        if (!__builtin_mul_overflow(wall_us, 1000, &pair.wall_ns) && pair.wall_ns <= LS_TIME_MAX &&
+            pair.wall_ns >= -LS_TIME_MAX)
             g_array_append_val(horovod->process->clock_pairs, pair);
         return;
     }

@@ -60,13 +60,17 @@ add_arrivals(LsInspect *inspect, const LsModel *model, Arrived *arrived, size_t 
     }
 }
 
-/* The last in order of time, -1 where the second came within the uncertainty of both clocks. */
+/* The last in order of time, -1 where the second came within the uncertainty of both clocks, or a
+ * clock is not placed. */
 static int
 find_last(const LsModel *model, Arrived *arrived, size_t n)
 {
     if (n < 2)
         return -1;
     qsort(arrived, n, sizeof *arrived, compare_times);
+    for (size_t i = 0; i < n; i++)
+        if (model->ranks[arrived[i].rank].clock_method == LS_CLOCK_NONE)
+            return -1;
     const Arrived *a = &arrived[n - 1], *b = &arrived[n - 2];
     int64_t doubt =
         model->ranks[a->rank].clock_uncertainty_ns + model->ranks[b->rank].clock_uncertainty_ns;

@@ -363,6 +363,7 @@ make_agreed_label(LsMaking *making, const LsTensorGroup *group)
         }
     }
     if (rank == LS_NONE || second == LS_TIME_NONE ||
+        model->ranks[rank].clock_method == LS_CLOCK_NONE ||
         latest - second <= 2 * model->ranks[rank].clock_uncertainty_ns)
         return ls_scene_add_text(making->scene, "agreed");
     g_autofree char *text =

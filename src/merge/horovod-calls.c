@@ -137,7 +137,9 @@ find_done(LsProcess *process, guint *at, int64_t start_ns, int64_t end_ns, int64
 
         if (use->done_ns >= end_ns)
             break;
-        *ret_bytes = use->bytes < 0 || *ret_bytes < 0 ? -1 : *ret_bytes + use->bytes;
+        *ret_bytes = use->bytes < 0 || *ret_bytes < 0 || use->bytes > LS_AMOUNT_MAX - *ret_bytes
+                         ? -1
+                         : *ret_bytes + use->bytes;
     }
     return n;
 }

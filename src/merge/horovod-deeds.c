@@ -141,7 +141,7 @@ get_begin(const LsProcess *teller, const LsUse *use)
 static void
 add_bytes(LsDeed *deed, int64_t bytes)
 {
-    deed->bytes = deed->bytes < 0 || bytes < 0 || bytes > LS_TIME_MAX - deed->bytes
+    deed->bytes = deed->bytes < 0 || bytes < 0 || bytes > LS_AMOUNT_MAX - deed->bytes
                       ? -1
                       : deed->bytes + bytes;
 }
