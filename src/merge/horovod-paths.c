@@ -94,7 +94,7 @@ settle_path(const LsProcess *process, LsCycle *cycle, bool executes, bool hit)
 static LsCycle *
 find_common(LsProcess *process, const LsCycle *told)
 {
-    LsCycle *cycle = told->number < process->cycles->len
+    LsCycle *cycle = told->number >= 0 && told->number < process->cycles->len
                          ? &g_array_index(process->cycles, LsCycle, told->number)
                          : NULL;
     int64_t slack_ns = process->rank.clock_method == LS_CLOCK_NONE
@@ -107,15 +107,29 @@ find_common(LsProcess *process, const LsCycle *told)
     return cycle;
 }
 
+/* Where bytes of the teller's cycles stand, two to a cycle: of its gather and of its gatherv; -1:
+ * the message is neither. */
+static int64_t
+find_gather(const LsProcess *process, const LsMessage *message, const LsProcess *teller)
+{
+    const char *name = ls_strings_get(process->strings, message->name);
+    bool sizes = strcmp(name, "gather") == 0;
+
+    if (message->cycle < 0 || message->cycle >= teller->cycles->len ||
+        (!sizes && strcmp(name, "gatherv") != 0))
+        return -1;
+    return 2 * message->cycle + !sizes;
+}
+
 static void
 add_given(const LsProcess *process, const LsProcess *teller, int64_t *given)
 {
     for (guint i = 0; i < process->messages->len; i++) {
         const LsMessage *message = &g_array_index(process->messages, LsMessage, i);
-        const char *name = ls_strings_get(process->strings, message->name);
+        int64_t at = find_gather(process, message, teller);
 
-        if (message->cycle >= 0 && message->cycle < teller->cycles->len && name[0] == 'g')
-            given[2 * message->cycle + (name[6] == 'v')] += message->bytes_out;
+        if (at >= 0)
+            given[at] += message->bytes_out;
     }
 }
 
@@ -125,11 +139,10 @@ set_received(LsProcess *teller, const int64_t *given)
 {
     for (guint i = 0; i < teller->messages->len; i++) {
         LsMessage *message = &g_array_index(teller->messages, LsMessage, i);
-        const char *name = ls_strings_get(teller->strings, message->name);
+        int64_t at = find_gather(teller, message, teller);
 
-        if (message->messages_in > 0 && message->cycle >= 0 &&
-            message->cycle < teller->cycles->len && name[0] == 'g')
-            message->bytes_in = given[2 * message->cycle + (name[6] == 'v')];
+        if (message->messages_in > 0 && at >= 0)
+            message->bytes_in = given[at];
     }
 }
 

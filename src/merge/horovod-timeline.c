@@ -193,14 +193,17 @@ find_by_wall(const LsProcess *writer, const LsProcess *timeline, int64_t *ret_of
     }
     if (nearest == NULL)
         return false;
-    *ret_offset_ns = nearest->local_ns + (header->wall_ns - nearest->wall_ns) - header->local_ns;
+    *ret_offset_ns =
+        CLAMP(nearest->local_ns + (header->wall_ns - nearest->wall_ns) - header->local_ns,
+              -LS_TIME_MAX, LS_TIME_MAX);
     return true;
 }
 
+/* Two clocks are no farther apart than any time can be. */
 static int64_t
 shift(void *user, int64_t local_ns)
 {
-    return local_ns + *(const int64_t *)user;
+    return CLAMP(local_ns + *(const int64_t *)user, -LS_TIME_MAX, LS_TIME_MAX);
 }
 
 /* -- Taking it -- */
