@@ -185,7 +185,7 @@ test_uncached_cycles_are_four_calls(gconstpointer settings)
     for (int step = 0; step < 10; step++)
         do_step(context, step, 4, 4);
     g_autofree char *text = copy_calls();
-    check_form(text, "^v?b{0,2}d*(gvbbd*)+$");
+    check_form(text, "^v?b{0,2}d*(gvbbd*)+(gv?|gvb)?$"); /* the last one may be under way */
     support_close(context);
 }
 
