@@ -62,8 +62,10 @@ hosts_close(LsPlane *base)
     HostsPlane *plane = (HostsPlane *)base;
     LsCuContext previous = ls_device_enter(base->device);
     ls_comm_close(&plane->comm);
-    if (plane->staging != NULL)
+    if (plane->staging != NULL) { /* after a failure a copy there may still be on its way */
+        base->device->cuda.cuStreamSynchronize(base->device->stream);
         base->device->cuda.cuMemFreeHost(plane->staging);
+    }
     ls_device_leave(base->device, previous);
     ls_hosts_close(&plane->hosts);
     if (plane->host != NULL)
