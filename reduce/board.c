@@ -14,10 +14,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static atomic_int *
-map_word(int fd)
+static LsBoardPage *
+map_page(int fd)
 {
-    void *page = mmap(NULL, sizeof(atomic_int), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *page = mmap(NULL, sizeof(LsBoardPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return page != MAP_FAILED ? page : NULL;
 }
 
@@ -25,7 +25,7 @@ static int
 create(void)
 {
     int fd = memfd_create("lockstep-board", MFD_CLOEXEC);
-    if (fd >= 0 && ftruncate(fd, sizeof(atomic_int)) != 0) {
+    if (fd >= 0 && ftruncate(fd, sizeof(LsBoardPage)) != 0) {
         close(fd);
         fd = -1;
     }
@@ -62,7 +62,7 @@ ls_board_open(const LsWorld *world, LsTransport *transport, LsBoard *ret_board)
 {
     int fd = -1, theirs = -1;
     ret_board->fd = world->leader ? create() : -1;
-    ret_board->word = NULL;
+    ret_board->page = NULL;
     lockstep_status status = exchange(world, transport, ret_board->fd, &fd);
     if (status != LOCKSTEP_OK)
         return status;
@@ -73,28 +73,34 @@ ls_board_open(const LsWorld *world, LsTransport *transport, LsBoard *ret_board)
         fd = theirs = open(path, O_RDWR | O_CLOEXEC);
     }
     if (fd >= 0)
-        ret_board->word = map_word(fd);
+        ret_board->page = map_page(fd);
     if (theirs >= 0)
         close(theirs);
-    if (ret_board->word == NULL)
-        ret_board->word = &ret_board->own;
+    if (ret_board->page == NULL)
+        ret_board->page = &ret_board->own;
     return LOCKSTEP_OK;
 }
 
 void
 ls_board_close(LsBoard *board)
 {
-    if (board->word != NULL && board->word != &board->own)
-        munmap(board->word, sizeof(atomic_int));
+    if (board->page != NULL && board->page != &board->own)
+        munmap(board->page, sizeof(LsBoardPage));
     if (board->fd >= 0)
         close(board->fd);
 }
 
 int
-ls_board_claim(LsBoard *board, int rank)
+ls_board_claim(LsBoard *board, int news)
 {
-    int nobody = 0;
-    if (atomic_compare_exchange_strong(board->word, &nobody, rank + 1))
-        return rank;
-    return nobody - 1;
+    int none = 0;
+    if (atomic_compare_exchange_strong(&board->page->word, &none, news + 1))
+        return news;
+    return none - 1;
+}
+
+int
+ls_board_look(const LsBoard *board)
+{
+    return atomic_load(&board->page->word) - 1;
 }

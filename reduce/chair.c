@@ -16,8 +16,9 @@ bool
 ls_chair_open(LsChair *chair, const LsControlConfig *config, const LsControlEvents *events,
               LsFault *fault)
 {
-    char text[] = "rank 0 is out of memory";
+    char text[48];
     const LsResponseList last_words = {.failure = text, .clock_peer = -1};
+    snprintf(text, sizeof text, "rank %d: out of memory", config->rank);
     *chair = (LsChair){.config = config, .events = events, .fault = fault};
     chair->clock_next_ns = INT64_MIN;
     ls_tally_init(&chair->tally, config->ranks, config->ranks);

@@ -182,8 +182,9 @@ lockstep_shutdown(lockstep_context *context)
     }
     pthread_detach(context->thread);
     ls_instrument_close(&context->instrument);
-    return ls_fail(LOCKSTEP_ERR_PEER_LOST,
-                   "a rank has died: MPI is left as it is, exit without MPI_Finalize");
+    return ls_fail(
+        LOCKSTEP_ERR_PEER_LOST,
+        "a rank has died or cannot go on: MPI is left as it is, exit without MPI_Finalize");
 }
 
 LOCKSTEP_API int

@@ -217,18 +217,23 @@ hear_child(LsControl *control, const Child *child, const LsPiece *piece)
 }
 
 /* Keeps the parent's bytes, which go to the children as they are. Without memory for them the
- * children get none, which tells them that it is over. */
+ * children get the chair's last words, which tell them that it is over. */
 static void
 hear_parent(LsControl *control, const LsPiece *piece)
 {
+    LsChair *chair = &control->round.chair;
     free(control->down);
     control->down = malloc(piece->length + 1);
-    control->down_length = control->down != NULL ? piece->length : 0;
+    control->down_length = piece->length;
     control->next_child = 0;
-    if (control->down_length > 0)
+    if (control->down != NULL) {
         memcpy(control->down, piece->data, piece->length);
-    else if (control->down == NULL)
-        note_no_memory(control);
+        return;
+    }
+    note_no_memory(control);
+    control->down = chair->last_words;
+    control->down_length = control->down != NULL ? chair->last_words_length : 0;
+    chair->last_words = NULL;
 }
 
 /* A fault of ours comes down as the failure of all; until then what is answered is executed. */

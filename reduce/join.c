@@ -84,6 +84,32 @@ on_lost_early(void *user, int rank)
     ls_context_set(context, &context->lost);
 }
 
+/* Before the loop can end: shutdown must not touch MPI. */
+static void
+abandon(lockstep_context *context, const char *text)
+{
+    note_lost(context, text);
+    ls_context_set(context, &context->lost);
+    if (context->plane->class->abandon != NULL)
+        context->plane->class->abandon(context->plane);
+    ls_queue_abandon(context->queue, LOCKSTEP_ERR_PEER_LOST, text);
+}
+
+/* The watcher's thread. */
+static void
+on_failed(void *user, int rank, const char *why)
+{
+    lockstep_context *context = user;
+    char text[LS_FAILURE_TEXT_MAX];
+    snprintf(text, sizeof text, "rank %d cannot go on, and this rank waited for it: %s", rank,
+             why[0] != '\0' ? why : "it has said why");
+    ls_instrument_error(&context->instrument, LOCKSTEP_ERR_PEER_LOST, text);
+    if (is_spokesman(context->world, rank))
+        ls_instrument_tell(text);
+    abandon(context, text);
+    ls_context_set(context, &context->recovered);
+}
+
 /* The watcher's thread. */
 static void
 on_lost(void *user, int rank)
@@ -96,12 +122,7 @@ on_lost(void *user, int rank)
     ls_instrument_peer_lost(&context->instrument, info->job_rank, info->pid, text);
     if (speaks)
         ls_instrument_tell(text);
-    note_lost(context, text);
-    ls_context_set(context,
-                   &context->lost); /* before the loop can end: shutdown must not touch MPI */
-    if (context->plane->class->abandon != NULL)
-        context->plane->class->abandon(context->plane);
-    ls_queue_abandon(context->queue, LOCKSTEP_ERR_PEER_LOST, text);
+    abandon(context, text);
     if (speaks)
         ls_instrument_recover(&context->instrument);
     ls_context_set(context, &context->recovered);
@@ -311,6 +332,7 @@ get_watcher_config(lockstep_context *context)
                              .method =
                                  (LsWatcherMethod)context->settings.numbers[LS_SETTING_WATCHER],
                              .lost = on_lost,
+                             .failed = on_failed,
                              .stopped = on_stopped,
                              .warning_ns = context->settings.numbers[LS_SETTING_STALL_WARNING_S],
                              .user = context};
@@ -413,9 +435,9 @@ run(void *user)
     bool cancelled = context->cancelled;
     cancelled = cancelled || context->status != LOCKSTEP_OK;
     pthread_mutex_unlock(&context->lock);
-    if (!cancelled)
-        ls_loop_run(context->loop);
-    if (!cancelled)
+    if (!cancelled && ls_loop_run(context->loop) != LOCKSTEP_OK)
+        ls_watcher_fail(context->watcher, ls_failure_text());
+    else if (!cancelled)
         ls_watcher_stop(context->watcher);
     ls_context_set(context, &context->ended);
     return NULL;

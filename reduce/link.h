@@ -28,7 +28,7 @@ typedef struct LsLinks {
 lockstep_status ls_links_open(const LsWorld *world, LsTransport *transport, LsLinks *ret_links);
 void ls_links_close(LsLinks *links);
 
-/* To all but `except` (NULL: to all). */
-void ls_links_tell(const LsLinks *links, int lost_rank, const LsLink *except);
-/* The link is readable: the rank that is lost, or -1: nothing to tell. */
+/* News (reduce/board.h) to all but `except` (NULL: to all). */
+void ls_links_tell(const LsLinks *links, int news, const LsLink *except);
+/* The link is readable: the news, or -1: nothing to tell. */
 int ls_links_hear(const LsLinks *links, LsLink *link);

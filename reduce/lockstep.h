@@ -35,7 +35,7 @@ typedef enum lockstep_status {
     LOCKSTEP_ERR_DUPLICATE = -6,    /* this name is already on its way on this rank */
     LOCKSTEP_ERR_MISMATCH = -7,     /* ranks submitted different type, shape, operation or root */
     LOCKSTEP_ERR_SHUT_DOWN = -8,    /* some rank has shut down */
-    LOCKSTEP_ERR_PEER_LOST = -9,    /* a rank died; the context is of no further use */
+    LOCKSTEP_ERR_PEER_LOST = -9,    /* a rank died or cannot go on; the context is of no further use */
     LOCKSTEP_ERR_STALLED = -10,     /* over the stall limit: some rank never submitted it */
     LOCKSTEP_ERR_INTERNAL = -11,
     LOCKSTEP_ERR_DEVICE = -12, /* CUDA or NCCL is not there, or reported an error */

@@ -345,7 +345,7 @@ part(LsLoop *loop)
     return ls_fail(LOCKSTEP_ERR_MPI, "%s", transport->class->error(transport));
 }
 
-void
+lockstep_status
 ls_loop_run(LsLoop *loop)
 {
     LsQueue *queue = loop->config.queue;
@@ -365,14 +365,15 @@ ls_loop_run(LsLoop *loop)
     if (status == LOCKSTEP_OK && outcome.shut_down)
         status = part(loop);
     if (ls_queue_state(queue).ended)
-        return;
+        return LOCKSTEP_OK;
     if (status == LOCKSTEP_OK) {
         bool own = ls_queue_state(queue).leaving;
         ls_queue_close(queue, LOCKSTEP_ERR_SHUT_DOWN,
                        own ? "this rank has shut down" : "another rank has shut down");
-        return;
+        return LOCKSTEP_OK;
     }
     ls_instrument_error(loop->config.instrument, status, ls_failure_text());
     ls_instrument_tell(ls_failure_text());
     ls_queue_close(queue, status, ls_failure_text());
+    return status;
 }

@@ -33,8 +33,9 @@ typedef struct LsLoopConfig {
 LsLoop *ls_loop_new(const LsLoopConfig *config);
 void ls_loop_free(LsLoop *loop);
 
-/* Ends with the queue closed (or abandoned by someone else). To be the whole life of a thread. */
-void ls_loop_run(LsLoop *loop);
+/* Ends with the queue closed (or abandoned by someone else). To be the whole life of a thread. Not
+ * LOCKSTEP_OK: it could not go on (ls_failure_text() says why), and other ranks may wait for it. */
+lockstep_status ls_loop_run(LsLoop *loop);
 /* What a transport tells; user: the loop. */
 void ls_loop_message(void *user, LsTransportCall call, int64_t start_ns, int64_t end_ns,
                      const LsMessageCount *count);

@@ -26,7 +26,10 @@
 #include <unistd.h>
 
 #define POLL_MS  100
+#define BOARD_MS 200
 #define GRACE_MS 1000 /* for the loop to end, once all ranks have agreed to leave */
+#define FAILED_GRACE_MS                                                                            \
+    2000 /* or once another rank's has failed, which this one may learn itself */
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -52,7 +55,8 @@ struct LsWatcher {
     struct pollfd *fds;  /* owned: wake-up, peers, links */
     int wake;            /* eventfd */
     atomic_bool leaving; /* ranks may end: before start and after leave */
-    atomic_bool stopped;
+    atomic_bool stopped, failed;
+    char text[256]; /* why, before failed is set */
     pthread_t thread;
 };
 
@@ -124,14 +128,24 @@ find_pause_ms(const LsWatcher *watcher)
     int64_t quarter_ms = watcher->config.warning_ns / 4 / 1000000;
     bool inspects = watcher->config.stopped != NULL && watcher->config.warning_ns > 0;
     int pause_ms = quarter_ms < 20 ? 20 : quarter_ms < 5000 ? (int)quarter_ms : 5000;
+    int most_ms = watcher->polls                               ? POLL_MS
+                  : watcher->board.page != &watcher->board.own ? BOARD_MS
+                                                               : -1;
     if (!inspects)
-        return watcher->polls ? POLL_MS : -1;
-    return watcher->polls && pause_ms > POLL_MS ? POLL_MS : pause_ms;
+        return most_ms;
+    return most_ms >= 0 && pause_ms > most_ms ? most_ms : pause_ms;
 }
 
-/* After a poll: the rank that is dead, or -1. A link that brought the news is *ret_link. */
+static bool
+is_news(const LsWatcher *watcher, int news)
+{
+    int rank = news & ~LS_NEWS_FAILED, own = watcher->config.world->rank;
+    return news >= 0 && rank < watcher->config.world->ranks && (rank != own || news == rank);
+}
+
+/* After a poll: what is new, or -1. A link that brought it is *ret_link. */
 static int
-find_dead(LsWatcher *watcher, LsLink **ret_link)
+find_news(LsWatcher *watcher, LsLink **ret_link)
 {
     const struct pollfd *peers = watcher->fds + 1, *links = peers + watcher->n_peers;
     *ret_link = NULL;
@@ -141,28 +155,61 @@ find_dead(LsWatcher *watcher, LsLink **ret_link)
     }
     for (int i = 0; i < watcher->links.n; i++) {
         LsLink *link = &watcher->links.items[i];
-        int rank = links[i].revents != 0 ? ls_links_hear(&watcher->links, link) : -1;
-        if (rank >= 0 && rank < watcher->config.world->ranks) {
+        int news = links[i].revents != 0 ? ls_links_hear(&watcher->links, link) : -1;
+        if (is_news(watcher, news)) {
             *ret_link = link;
-            return rank;
+            return news;
         }
     }
+    int news = ls_board_look(&watcher->board);
+    if (is_news(watcher, news) && (news & LS_NEWS_FAILED) != 0)
+        return news;
     return watcher->polls ? find_gone(watcher) : -1;
 }
 
-/* Where all are leaving an end is no death, unless it holds up the others. */
+/* Whether the own loop ends within the time. */
 static bool
-is_leave(LsWatcher *watcher)
+ends_itself(LsWatcher *watcher, int limit_ms)
 {
     struct pollfd wake = {watcher->wake, POLLIN, 0};
-    if (!atomic_load(&watcher->leaving))
-        return false;
     while (!atomic_load(&watcher->stopped)) {
-        int n = poll(&wake, 1, GRACE_MS);
+        int n = poll(&wake, 1, limit_ms);
         if (n == 0 || (n < 0 && errno != EINTR))
             break;
     }
     return atomic_load(&watcher->stopped);
+}
+
+/* Of a failure all may learn on the control's way, with its reason. Where all are leaving an end is
+ * no death, unless it holds up the others. link: it came by this one. */
+static void
+judge(LsWatcher *watcher, int news, const LsLink *link)
+{
+    const LsWatcherConfig *config = &watcher->config;
+    bool fails = (news & LS_NEWS_FAILED) != 0;
+    if (fails)
+        ls_links_tell(&watcher->links, news, link);
+    if (fails ? ends_itself(watcher, FAILED_GRACE_MS)
+              : atomic_load(&watcher->leaving) && ends_itself(watcher, GRACE_MS))
+        return;
+    int first = ls_board_claim(&watcher->board, news);
+    if (!fails)
+        ls_links_tell(&watcher->links, first, link);
+    int rank = first & ~LS_NEWS_FAILED;
+    if (first == rank)
+        config->lost(config->user, rank);
+    else
+        config->failed(config->user, rank, watcher->board.page->text);
+}
+
+static void
+tell_failure(LsWatcher *watcher)
+{
+    int news = watcher->config.world->rank | LS_NEWS_FAILED;
+    LsBoardPage *page = watcher->board.page;
+    if (ls_board_claim(&watcher->board, news) == news)
+        snprintf(page->text, sizeof page->text, "%s", watcher->text);
+    ls_links_tell(&watcher->links, news, NULL);
 }
 
 static void *
@@ -177,18 +224,17 @@ watch(void *user)
                 continue;
             break;
         }
-        int rank = find_dead(watcher, &link);
-        if (rank < 0) {
-            inspect_stopped(watcher);
-            continue;
+        if (atomic_load(&watcher->stopped))
+            break;
+        int news = find_news(watcher, &link);
+        if (news >= 0) {
+            judge(watcher, news, link);
+            break;
         }
-        if (!is_leave(watcher)) {
-            rank = ls_board_claim(&watcher->board, rank);
-            ls_links_tell(&watcher->links, rank, link);
-            watcher->config.lost(watcher->config.user, rank);
-        }
-        break;
+        inspect_stopped(watcher);
     }
+    if (atomic_load(&watcher->failed))
+        tell_failure(watcher);
     return NULL;
 }
 
@@ -236,7 +282,7 @@ ls_watcher_open(const LsWatcherConfig *config, LsWatcher **ret_watcher)
     watcher->wake = watcher->board.fd = -1;
     atomic_store(&watcher->leaving, true);
     if (config->world->ranks > 1 && config->method != LS_WATCHER_OFF) {
-        watcher->board.word = &watcher->board.own;
+        watcher->board.page = &watcher->board.own;
         if (config->transport != NULL)
             status = ls_board_open(config->world, config->transport, &watcher->board);
         if (status == LOCKSTEP_OK && config->transport != NULL)
@@ -265,6 +311,14 @@ void
 ls_watcher_leave(LsWatcher *watcher)
 {
     atomic_store(&watcher->leaving, true);
+}
+
+void
+ls_watcher_fail(LsWatcher *watcher, const char *text)
+{
+    snprintf(watcher->text, sizeof watcher->text, "%s", text);
+    atomic_store(&watcher->failed, true);
+    ls_watcher_stop(watcher);
 }
 
 void

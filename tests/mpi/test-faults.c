@@ -19,16 +19,16 @@
 /* -- Memory that is not there: on the thread that asks, from this size on -- */
 
 static atomic_size_t refused = SIZE_MAX; /* bytes: no request from so many on is granted */
-static atomic_int only_others;           /* 1: not the program's own thread */
+static atomic_int only_others; /* 1: not the program's own thread, and once; 2: for ever */
 static pthread_t program;
 
-/* On other threads once: what is told of the failure needs memory again. */
 static bool
 refuses(size_t bytes)
 {
-    if (atomic_load(&only_others))
+    int others = atomic_load(&only_others);
+    if (others > 0)
         return bytes >= atomic_load(&refused) && !pthread_equal(pthread_self(), program) &&
-               atomic_exchange(&refused, SIZE_MAX) != SIZE_MAX;
+               (others > 1 || atomic_exchange(&refused, SIZE_MAX) != SIZE_MAX);
     return bytes >= atomic_load(&refused);
 }
 
@@ -126,10 +126,11 @@ test_no_memory_to_submit(void)
     support_close(context);
 }
 
-/* In the middle of an agreement or a fusion, on one rank alone: all ranks get a status with a
- * sentence and none waits, whether all learn the cause or only that the context has ended. */
+/* In the middle of an agreement or a fusion, on one rank alone, once or from then on: all ranks get
+ * a status with a sentence and none waits, whether all learn the cause or only that the context has
+ * ended. */
 static void
-test_no_memory_while_fusing(void)
+test_no_memory_while_fusing(gconstpointer lasting)
 {
     enum { TENSORS = 200 };
     static float data[TENSORS];
@@ -142,8 +143,8 @@ test_no_memory_while_fusing(void)
         lockstep_tensor tensor = support_tensor(name, &data[i], &data[i], 1, LOCKSTEP_FLOAT32);
         if (i == TENSORS / 2 && support_rank() == 1) {
             program = pthread_self();
-            atomic_store(&only_others, 1);
-            atomic_store(&refused, 100);
+            atomic_store(&only_others, lasting != NULL ? 2 : 1);
+            atomic_store(&refused, lasting != NULL ? 1 : 100);
         }
         if (lockstep_allreduce(context, &tensor, LOCKSTEP_SUM, &handles[i]) != LOCKSTEP_OK)
             handles[i] = 0; /* it has ended already */
@@ -161,6 +162,12 @@ test_no_memory_while_fusing(void)
     atomic_store(&refused, SIZE_MAX);
     atomic_store(&only_others, 0);
     g_test_message("%d of %d failed: %s", failed, TENSORS, lockstep_last_error());
+    if (lasting != NULL) {
+        g_assert_cmpint(failed, >, 0);
+        if (support_rank() != 1)
+            assert_contains(lockstep_last_error(), "rank 1");
+        assert_contains(lockstep_last_error(), "out of memory");
+    }
     lockstep_shutdown(context);
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -427,6 +434,8 @@ main(int argc, char **argv)
     g_test_add_data_func("/mpi/faults/stopped-5-s", "stall_warning_s=1", test_stopped);
     g_test_add_data_func("/mpi/faults/stopped-5-s-over-the-limit",
                          "stall_warning_s=1;stall_limit_s=2", test_stopped);
-    g_test_add_func("/mpi/faults/no-memory-while-fusing", test_no_memory_while_fusing);
+    g_test_add_data_func("/mpi/faults/no-memory-while-fusing", NULL, test_no_memory_while_fusing);
+    g_test_add_data_func("/mpi/faults/no-memory-ever-again", "lasting",
+                         test_no_memory_while_fusing);
     return support_run();
 }
