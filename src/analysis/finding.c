@@ -9,6 +9,7 @@
 #include "analysis/collective.h"
 #include "analysis/ledger.h"
 #include "analysis/negotiation.h"
+#include "analysis/performance.h"
 #include "analysis/table-private.h"
 
 #include "base/units.h"
@@ -155,6 +156,10 @@ explain_steps(List *list)
         return;
     }
     explain_uneven_steps(list, steps, n);
+    if (ls_performance_explain(list->input, list->scope) != NULL)
+        add(list, LS_NOTE, -1,
+            "Time, rate and share of the row all of the table performance are null: %s.",
+            ls_performance_explain(list->input, list->scope));
     for (size_t i = 0; i < n; i++)
         cut += steps[i].cut && ls_scope_has_step(list->scope, &steps[i]);
     if (warmup > 0)

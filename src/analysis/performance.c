@@ -7,8 +7,10 @@
  * step's start to the last one's end, input and checkpoints included. A phase's time is the mean
  * over ranks of the union of its spans within those steps, so its rate is the job's too. share is
  * time over the mean time in steps; phases may overlap communication, shares need not add up.
+ * Processes that do not step together have no wall time in common: `all` is null then.
  */
-#include "analysis/scope.h"
+#include "analysis/performance.h"
+
 #include "base/stats.h"
 #include "analysis/table-private.h"
 
@@ -58,6 +60,69 @@ find_window(const LsAnalysisInput *input, const LsScope *scope)
         window.n_stepping += window.steps[r].n > 0;
     }
     return window;
+}
+
+/* When the ranks stepped, the lives of one rank taken together. */
+typedef struct Extent {
+    int32_t rank;
+    LsInterval time;
+} Extent;
+
+/* Rows of steps come rank by rank, lives behind one another. */
+static GArray *
+list_extents(const LsScope *scope, const LsTrace *trace)
+{
+    size_t n_steps, n_ranks;
+    const LsStep *steps = ls_trace_get_steps(trace, &n_steps);
+    const LsRank *ranks = ls_trace_get_ranks(trace, &n_ranks);
+    GArray *extents = g_array_new(false, false, sizeof(Extent));
+
+    for (size_t i = 0; i < n_steps; i++) {
+        Extent *last = extents->len > 0 ? &g_array_index(extents, Extent, extents->len - 1) : NULL;
+        int32_t rank = ranks[steps[i].rank].rank;
+
+        if (steps[i].cut || !ls_scope_has_step(scope, &steps[i]))
+            continue;
+        if (last != NULL && rank >= 0 && last->rank == rank) {
+            last->time.start_ns = MIN(last->time.start_ns, steps[i].start_ns);
+            last->time.end_ns = MAX(last->time.end_ns, steps[i].end_ns);
+            continue;
+        }
+        Extent extent = {rank, {steps[i].start_ns, steps[i].end_ns}};
+        g_array_append_val(extents, extent);
+    }
+    return extents;
+}
+
+const char *
+ls_performance_explain(const LsAnalysisInput *input, const LsScope *scope)
+{
+    size_t n_steps, n_ranks;
+    const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
+    const LsRank *ranks = ls_trace_get_ranks(input->trace, &n_ranks), *first = NULL;
+    g_autoptr(GArray) extents = list_extents(scope, input->trace);
+    int64_t last_start_ns = INT64_MIN, first_end_ns = INT64_MAX;
+
+    for (size_t i = 0; i < n_steps; i++) {
+        const LsRank *rank = &ranks[steps[i].rank];
+
+        if (!ls_scope_has_step(scope, &steps[i]))
+            continue;
+        first = first != NULL ? first : rank;
+        if (rank->run != first->run)
+            return "these are several runs";
+        if (extents->len > 1 && rank->clock_method == LS_CLOCK_NONE)
+            return "not all ranks are on one clock";
+    }
+    for (guint i = 0; i < extents->len; i++) {
+        const LsInterval *time = &g_array_index(extents, Extent, i).time;
+
+        last_start_ns = MAX(last_start_ns, time->start_ns);
+        first_end_ns = MIN(first_end_ns, time->end_ns);
+    }
+    return last_start_ns < first_end_ns || extents->len == 0
+               ? NULL
+               : "the ranks step at different times, as processes of different jobs do";
 }
 
 /* A phase by its name, over all ranks. */
@@ -132,10 +197,10 @@ add_row(LsTable *table, const char *phase, int64_t operations, int64_t time_ns, 
     ls_table_add_row(table);
     ls_table_set_text(table, PHASE, phase);
     set_count(table, OPERATIONS, operations, 1);
-    ls_table_set_int(table, TIME, time_ns);
+    set_ns(table, TIME, time_ns);
     if (operations > 0 && time_ns > 0)
         ls_table_set_real(table, FLOPS, (double)operations * 1e9 / (double)time_ns);
-    if (step_ns > 0)
+    if (step_ns > 0 && time_ns != LS_TIME_NONE)
         ls_table_set_real(table, SHARE, (double)time_ns / (double)step_ns);
 }
 
@@ -150,6 +215,8 @@ run(const LsAnalysisInput *input)
     Window window = find_window(input, scope);
     int64_t n = window.n_stepping, step_ns = ls_stats_mean(window.step_ns, n), all = 0;
 
+    const char *reason = ls_performance_explain(input, scope);
+
     for (size_t i = 0; i < G_N_ELEMENTS(names) && n > 0; i++) {
         Phase phase = {.name = ls_strings_find(strings, names[i])};
 
@@ -163,7 +230,7 @@ run(const LsAnalysisInput *input)
     }
     if (n > 0)
         add_row(table, "all", window.operations > 0 ? window.operations : all,
-                window.last_ns - window.first_ns, step_ns);
+                reason == NULL ? window.last_ns - window.first_ns : LS_TIME_NONE, step_ns);
     for (size_t r = 0; r < window.n_ranks; r++)
         ls_intervals_clear(&window.steps[r]);
     g_free(window.steps);

@@ -7,6 +7,8 @@
 #include "tests/unit/sample-cells.h"
 #include "tests/unit/sample-trace.h"
 
+#include <string.h>
+
 #define CHECK_ROW(table, row, ...)                                                                 \
     do {                                                                                           \
         const Expected expected[] = {__VA_ARGS__};                                                 \
@@ -167,6 +169,48 @@ test_performance(void)
     }
 }
 
+/* Two processes, the second of which steps `apart_ns` after the first: its next life, another rank,
+ * a rank of another run. */
+static bool
+knows_sustained(int second_rank, uint32_t second_run, int64_t apart_ns)
+{
+    LsProcess *processes[2];
+
+    for (int i = 0; i < 2; i++) {
+        processes[i] = sample_process(i ? second_rank : 0, 2, "gpu01");
+        processes[i]->rank.run = i ? second_run : 0;
+        processes[i]->rank.incarnation = i && second_rank == 0;
+        sample_step(processes[i], i, i * apart_ns, i * apart_ns + 1000);
+        sample_phase(processes[i], "forward", i * apart_ns, i * apart_ns + 500, 100);
+    }
+    g_autoptr(LsTrace) trace = sample_freeze(processes, 2, 2);
+    g_autoptr(LsActivity) activity = ls_activity_new(trace);
+    g_autoptr(LsTable) table = run_analysis("performance", trace, activity);
+    g_autoptr(LsTable) findings = run_analysis("findings", trace, activity);
+    size_t all = ls_table_get_rows(table) - 1;
+    bool told = false;
+
+    g_assert_cmpstr(get_text(table, all, "phase"), ==, "all");
+    g_assert_cmpint(get_int(table, all, "operations"), ==, 2000);
+    for (size_t i = 0; i < ls_table_get_rows(findings); i++)
+        told |= strstr(get_text(findings, i, "text"), "table performance are null") != NULL;
+    g_assert_cmpint(told, ==, is_null(table, all, "time_ns"));
+    g_assert_cmpint(told, ==, is_null(table, all, "share"));
+    g_assert_cmpint(told, ==, is_null(table, all, "flops"));
+    return !told;
+}
+
+/* The wall time from the first step of one process to the last of another is a job's only if they
+ * step together. */
+static void
+test_sustained(void)
+{
+    g_assert_true(knows_sustained(1, 0, 200));
+    g_assert_false(knows_sustained(1, 0, 5000));
+    g_assert_true(knows_sustained(0, 0, 5000));
+    g_assert_false(knows_sustained(0, 1, 5000));
+}
+
 static void
 test_ranks(void)
 {
@@ -217,6 +261,7 @@ main(int argc, char **argv)
     g_test_add_func("/analysis/pair/ledger", test_ledger);
     g_test_add_func("/analysis/pair/stragglers", test_stragglers);
     g_test_add_func("/analysis/pair/performance", test_performance);
+    g_test_add_func("/analysis/performance/sustained-by-those-who-step-together", test_sustained);
     g_test_add_func("/analysis/pair/ranks", test_ranks);
     g_test_add_func("/analysis/pair/filters-choose-rows", test_filters);
     return g_test_run();
