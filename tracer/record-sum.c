@@ -121,18 +121,32 @@ who_text(const Sum *sum, int32_t world, char room[96])
     return room;
 }
 
+/* A flight recorder gives up its oldest events by request: that is no loss. */
+static const char *
+lost_text(uint64_t lost, const char *flight, char room[128])
+{
+    char number[32];
+    if (lost == 0)
+        return "none lost";
+    if (flight != NULL)
+        snprintf(room, 128, "%s older ones given up to keep the newest %.20s a process, as asked",
+                 group(lost, number), flight);
+    else
+        snprintf(room, 128, "%s lost", group(lost, number));
+    return room;
+}
+
 void
-ls_record_say_sum(const char *folder, int32_t world, bool is_flight)
+ls_record_say_sum(const char *folder, int32_t world, const char *flight)
 {
     Sum sum = {0};
-    char who[96], events[32], lost[32], bytes[32], line[2048];
+    char who[96], events[32], lost[128], bytes[32], line[2048];
     sum.until_ns = ls_clock_now() + BUDGET_NS;
     ls_traces_list(folder, add_file, &sum);
-    int length = snprintf(line, sizeof line, "lockstep: %s%s, %s event%s, %s %s, %s in %.1000s\n",
+    int length = snprintf(line, sizeof line, "lockstep: %s%s, %s event%s, %s, %s in %.1000s\n",
                           sum.is_cut ? "at least " : "", who_text(&sum, world, who),
                           group(sum.events, events), sum.events == 1 ? "" : "s",
-                          sum.lost == 0 ? "none" : group(sum.lost, lost),
-                          is_flight ? "left behind" : "lost", size_text(sum.bytes, bytes), folder);
+                          lost_text(sum.lost, flight, lost), size_text(sum.bytes, bytes), folder);
     /* One call: lines of several ranks do not mix. */
     if (write(STDERR_FILENO, line, (size_t)length) < 0)
         return;

@@ -8,5 +8,5 @@
 #include <stdint.h>
 
 /* "lockstep: 4 ranks, 12,345 events, none lost, 1.2 MB in RUN" on standard error. world: the
- * ranks of the job, below 1 where that is not known. */
-void ls_record_say_sum(const char *folder, int32_t world, bool is_flight);
+ * ranks of the job, below 1 where that is not known. flight: SIZE of a flight recorder, or NULL. */
+void ls_record_say_sum(const char *folder, int32_t world, const char *flight);

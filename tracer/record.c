@@ -118,7 +118,7 @@ finish(Job *job, uint32_t files_before, bool is_well)
     if (speaks && job->is_first && is_well)
         ls_record_ends_wait(job->folder, &job->identity);
     if (speaks && job->is_first)
-        ls_record_say_sum(job->folder, job->identity.world, job->options.flight != NULL);
+        ls_record_say_sum(job->folder, job->identity.world, job->options.flight);
 }
 
 static void

@@ -50,6 +50,18 @@ write_clock(LsDrain *drain)
     drain->clock_ns = reading.monotonic_ns;
 }
 
+/* What was under way when records ceased to be kept ended there, for all that is known. */
+static void
+write_windows(LsDrain *drain)
+{
+    LsWindowSpan span;
+    while (ls_window_take_cut(drain->window, &span)) {
+        LsRecord record = {
+            .kind = LS_RECORD_WINDOW, .start_ns = span.start_ns, .end_ns = span.end_ns};
+        drain->word(&record);
+    }
+}
+
 static void
 fail(LsDrain *drain, const char *what)
 {
@@ -154,6 +166,7 @@ do_round(LsDrain *drain, bool is_urgent)
         return;
     if ((now - drain->clock_ns >= SECOND && !drain->is_frozen) || is_first)
         write_clock(drain);
+    write_windows(drain);
     bool is_full = !ls_writer_has_space(&drain->writer);
     if (!is_full && ls_pump_pass(&drain->pump) != LS_OK)
         is_full = true;

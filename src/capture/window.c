@@ -25,9 +25,11 @@ update(LsWindow *window)
     bool is_kept = window->n_spans > 0 && last->end_ns == INT64_MAX;
     if (life != 0 && !is_kept)
         window->spans[window->n_spans++ % LS_WINDOW_SPANS] =
-            (LsWindowSpan){ls_clock_now(), INT64_MAX};
-    else if (life == 0 && is_kept)
+            (LsWindowSpan){ls_clock_now(), INT64_MAX, false};
+    else if (life == 0 && is_kept) {
         last->end_ns = ls_clock_now();
+        last->is_cut = window->is_open;
+    }
     atomic_store_explicit(&ls_gate->life, life, memory_order_release);
 }
 
@@ -65,7 +67,7 @@ ls_window_open(LsWindow *window, const LsSettings *settings, uint32_t life)
     window->step = window->slow_step = LS_STEP_UNKNOWN;
     window->steps = window->usual_ns = 0;
     window->stop_step = INT64_MAX;
-    window->n_spans = 0;
+    window->n_spans = window->n_taken = 0;
     atomic_store(&ls_gate->opening, life);
     update(window);
     pthread_mutex_unlock(&window->lock);
@@ -169,6 +171,25 @@ ls_window_was_open(LsWindow *window, int64_t from_ns, int64_t to_ns)
     }
     pthread_mutex_unlock(&window->lock);
     return was_open;
+}
+
+bool
+ls_window_take_cut(LsWindow *window, LsWindowSpan *ret_span)
+{
+    bool is_found = false;
+    pthread_mutex_lock(&window->lock);
+    if (window->n_spans - window->n_taken > LS_WINDOW_SPANS)
+        window->n_taken = window->n_spans - LS_WINDOW_SPANS;
+    while (!is_found && window->n_taken < window->n_spans) {
+        const LsWindowSpan *span = &window->spans[window->n_taken % LS_WINDOW_SPANS];
+        if (span->end_ns == INT64_MAX)
+            break;
+        window->n_taken++;
+        is_found = span->is_cut;
+        *ret_span = *span;
+    }
+    pthread_mutex_unlock(&window->lock);
+    return is_found;
 }
 
 /* -- Flight recorder -- */

@@ -19,6 +19,7 @@
 /* A time in which records were kept. */
 typedef struct LsWindowSpan {
     int64_t start_ns, end_ns; /* INT64_MAX: still */
+    bool is_cut;              /* ended by a bound, not with the recorder */
 } LsWindowSpan;
 
 typedef struct LsWindow {
@@ -36,6 +37,7 @@ typedef struct LsWindow {
     int64_t slow_step;       /* has set off the trigger */
     int64_t stop_step;       /* the last to be kept; INT64_MAX: none */
     uint32_t n_spans;        /* so far; the last ones are there */
+    uint32_t n_taken;        /* of these, by ls_window_take_cut */
     LsWindowSpan spans[LS_WINDOW_SPANS];
 } LsWindow;
 
@@ -54,6 +56,9 @@ void ls_window_set_range(LsWindow *window, bool is_inside);
 
 /* Whether records were kept at any time between the two: 1, 0; -1: it is too long ago to say. */
 int ls_window_was_open(LsWindow *window, int64_t from_ns, int64_t to_ns);
+
+/* The next time that a bound has ended, once; false: none has. */
+bool ls_window_take_cut(LsWindow *window, LsWindowSpan *ret_span);
 
 /* The step that was slower than the trigger, once; LS_STEP_UNKNOWN: none was. */
 int64_t ls_window_take_trigger(LsWindow *window);

@@ -165,6 +165,8 @@ print_text(FILE *out, const LsInventory *inventory)
     print_line(out, "hosts", hosts[0] ? hosts : "not recorded");
     print_line(out, "clock", inventory->clock);
     print_line(out, "length", length);
+    if (inventory->packed)
+        print_line(out, "packed", inventory->packed);
     print_count(out, "records", inventory->records);
     print_count(out, "tensors", inventory->tensors);
     print_count(out, "negotiations", inventory->negotiations);

@@ -146,6 +146,8 @@ ls_inventory_new(const LsTrace *trace, const bool *shown)
     LsInventory *inventory = g_new0(LsInventory, 1);
     g_autoptr(GHashTable) tensors = g_hash_table_new(NULL, NULL);
     const char *ticks = ls_trace_get_fact(trace, "timeline.ticks");
+    const char *steps = ls_trace_get_fact(trace, "packed.steps");
+    inventory->packed = steps ? g_strdup_printf("steps %s; the others were left out", steps) : NULL;
     inventory->hosts = g_ptr_array_new_with_free_func(g_free);
     inventory->ranks_expected =
         ls_collective_knows_world(trace) ? (int64_t)ls_trace_get_world(trace) : -1;
@@ -165,6 +167,7 @@ ls_inventory_free(LsInventory *inventory)
 {
     g_free(inventory->format);
     g_free(inventory->clock);
+    g_free(inventory->packed);
     g_ptr_array_unref(inventory->hosts);
     g_free(inventory);
 }

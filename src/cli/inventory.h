@@ -10,6 +10,7 @@
 typedef struct LsInventory {
     char *format;     /* "horovod"; several joined by a comma */
     char *clock;      /* how times became common */
+    char *packed;     /* which part of the recording was carried away; NULL: all */
     GPtrArray *hosts; /* char *, sorted */
     int64_t ranks, ranks_expected, ranks_by_tick;
     int64_t strangers; /* processes of no known rank */

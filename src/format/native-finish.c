@@ -143,6 +143,7 @@ LsProcess *
 ls_native_finish(Native *native)
 {
     LsProcess *process = native->process;
+    int64_t window_end_ns = native->first_ns;
     process->part_read = 0;
     ls_native_flush_deferred(native);
     ls_native_flush_open(native);
@@ -157,6 +158,12 @@ ls_native_finish(Native *native)
     if (native->first_ns <= native->last_ns) {
         process->rank.first_ns = native->first_ns;
         process->rank.last_ns = native->last_ns;
+        /* After its last window only the clock went on; what else there is widens it
+         * (trace/freeze.c). */
+        for (guint i = 0; i < native->windows->len; i++)
+            window_end_ns = MAX(window_end_ns, g_array_index(native->windows, LsRecord, i).end_ns);
+        if (native->windows->len > 0)
+            process->rank.last_ns = MIN(native->last_ns, window_end_ns);
     }
     report_losses(native);
     ls_lifeline_add_tracks(process);

@@ -59,6 +59,7 @@ typedef struct Native {
     GHashTable *threads; /* id -> Thread */
     Thread *thread;      /* of the chunk being read */
     GHashTable *open;    /* OpenRecord: begun, not ended */
+    GArray *windows;     /* LsRecord: times in which records were kept, that ended before the process */
     uint32_t open_of_kind[LS_RECORD_KINDS];
 
     LsRowIndex *use_index, *call_index, *cycle_index;
@@ -122,11 +123,13 @@ Thread *ls_native_get_thread(Native *native, uint32_t id);
 void ls_native_add_finding(Native *native, const LsRecord *record, LsSeverity severity,
                            const char *text);
 
-/* An OPEN record is kept until its closed one comes; what is open at the end of the file ends
- * there. */
+/* An OPEN record is kept until its closed one comes; what is open at the end of the window in which it
+ * began, or of the file, ends there. */
 void ls_native_open_record(Native *native, const LsRecord *record);
 void ls_native_close_record(Native *native, const LsRecord *record);
 void ls_native_flush_open(Native *native);
+/* Until when anything is known of what began then. */
+int64_t ls_native_find_end(const Native *native, int64_t start_ns);
 void ls_native_flush_deferred(Native *native);
 /* Names that came late, then facts. */
 void ls_native_settle_names(Native *native);

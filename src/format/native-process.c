@@ -69,6 +69,17 @@ by_start(gconstpointer a, gconstpointer b)
     return x->record.name < y->record.name ? -1 : x->record.name > y->record.name;
 }
 
+int64_t
+ls_native_find_end(const Native *native, int64_t start_ns)
+{
+    for (guint i = 0; i < native->windows->len; i++) {
+        const LsRecord *window = &g_array_index(native->windows, LsRecord, i);
+        if (window->start_ns <= start_ns && start_ns <= window->end_ns)
+            return window->end_ns;
+    }
+    return native->last_ns;
+}
+
 void
 ls_native_flush_open(Native *native)
 {
@@ -77,7 +88,8 @@ ls_native_flush_open(Native *native)
     qsort(open, n, sizeof *open, by_start); /* a hash table has no order, a trace has */
     for (guint i = 0; i < n; i++) {
         OpenRecord *item = open[i];
-        item->record.end_ns = MAX(item->record.start_ns, native->last_ns);
+        item->record.end_ns =
+            MAX(item->record.start_ns, ls_native_find_end(native, item->record.start_ns));
         native->thread = item->thread;
         native->records++;
         ls_native_add_record(native, &item->record);
@@ -119,6 +131,7 @@ ls_native_new(const char *source, uint32_t pid, uint32_t rank, uint32_t incarnat
     native->infos = g_hash_table_new_full(NULL, NULL, NULL, free_info);
     native->replaced = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     native->threads = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    native->windows = g_array_new(FALSE, FALSE, sizeof(LsRecord));
     native->open = g_hash_table_new_full(open_hash, open_equal, g_free, NULL);
     native->use_index = ls_row_index_new();
     native->call_index = ls_row_index_new();
@@ -135,6 +148,7 @@ void
 ls_native_free(Native *native)
 {
     g_array_unref(native->names);
+    g_array_unref(native->windows);
     g_ptr_array_unref(native->deferred);
     g_hash_table_unref(native->chunks);
     g_hash_table_unref(native->infos);

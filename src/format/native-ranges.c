@@ -58,7 +58,7 @@ put_range(Native *native, const LsRecord *record, const int64_t *args, int64_t e
         return;
     }
     if (end_ns == LS_TIME_NONE)
-        end_ns = MAX(record->start_ns, native->last_ns);
+        end_ns = MAX(record->start_ns, ls_native_find_end(native, record->start_ns));
     name = g_strdup_printf("%s %u", domain[0] != '\0' ? domain : "NVTX", thread);
     ls_track_builder_add(ls_process_get_track(process, LS_TRACK_THREAD, name, "nvtx", thread),
                          range.start_ns, end_ns, range.name, LS_NONE);

@@ -41,9 +41,14 @@ add_lost(Native *native, const LsRecord *record)
     native->lost_records += (uint64_t)ls_native_amount(record->args[1], 0);
     g_autofree char *within = ls_format_ns(record->end_ns - record->start_ns);
     g_autofree char *text =
-        g_strdup_printf("%" G_GINT64_FORMAT " records of thread %" G_GINT64_FORMAT
-                        " were lost within %s: its ring was full.",
-                        record->args[1], record->args[0], within);
+        record->args[0] == 0
+            ? g_strdup_printf("%" G_GINT64_FORMAT
+                              " records of several threads are gone, of %s: the "
+                              "file or the disk was full, or they found no ring.",
+                              record->args[1], within)
+            : g_strdup_printf("%" G_GINT64_FORMAT " records of thread %" G_GINT64_FORMAT
+                              " were lost within %s: its ring was full.",
+                              record->args[1], record->args[0], within);
     ls_native_add_finding(native, record, LS_WARNING, text);
 }
 
@@ -62,6 +67,12 @@ static int64_t
 operations_of(int64_t value)
 {
     return value >= 0 && value <= LS_TIME_MAX ? value : 0;
+}
+
+static void
+add_window(Native *native, const LsRecord *record)
+{
+    g_array_append_val(native->windows, *record);
 }
 
 static void
@@ -212,6 +223,7 @@ static void (*const adders[LS_RECORD_KINDS])(Native *, const LsRecord *) = {
     [LS_RECORD_THREAD] = add_thread,
     [LS_RECORD_LOST] = add_lost,
     [LS_RECORD_NOTICE] = add_notice,
+    [LS_RECORD_WINDOW] = add_window,
     [LS_RECORD_STEP] = add_step,
     [LS_RECORD_PHASE] = add_phase,
     [LS_RECORD_COUNTER] = add_counter,

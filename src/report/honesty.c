@@ -8,6 +8,8 @@
 #include "analysis/collective.h"
 #include "base/units.h"
 
+#include <string.h>
+
 static const char *const clock_names[] = {
     [LS_CLOCK_REFERENCE] = "one clock",
     [LS_CLOCK_SAME_BOOT] = "one clock (same machine)",
@@ -82,6 +84,15 @@ append_dead(GString *line, const LsTrace *trace)
                                    instants[i].value);
 }
 
+/* A flight recorder keeps the newest by request: what it gave up is no loss. */
+static bool
+is_flight(const LsTrace *trace, const Sums *sums)
+{
+    const char *flight = ls_trace_get_fact(trace, "settings.LOCKSTEP_FLIGHT");
+
+    return sums->lost > 0 && flight != NULL && strcmp(flight, "0") != 0;
+}
+
 /* A file that was named and cannot be read, for one. */
 static size_t
 count_errors(const LsTrace *trace)
@@ -121,7 +132,10 @@ ls_honesty_format_line(const LsEvidence *evidence)
         g_string_append(line, "CPU test double: its timings are no result. ");
     append_ranks(who, &sums);
     g_string_append(line, who->str);
-    g_string_append_printf(line, ", %" G_GUINT64_FORMAT " records lost, %s", sums.lost, clock);
+    g_string_append_printf(line, ", %" G_GUINT64_FORMAT " %s, %s", sums.lost,
+                           is_flight(evidence->input->trace, &sums) ? "older records given up"
+                                                                    : "records lost",
+                           clock);
     append_dead(line, evidence->input->trace);
     if (sums.damaged > 0)
         g_string_append_printf(line, ", %" G_GUINT64_FORMAT " fault%s in the files", sums.damaged,
@@ -155,8 +169,10 @@ add_losses(GPtrArray *lines, const LsTrace *trace, const Sums *sums)
     size_t n;
     const LsRank *ranks = ls_trace_get_ranks(trace, &n);
 
-    add(lines, "records lost: %" G_GUINT64_FORMAT "%s", sums->lost,
-        sums->lost > 0 ? ", by rank:" : "");
+    add(lines, "%s: %" G_GUINT64_FORMAT "%s",
+        is_flight(trace, sums) ? "older records given up, as asked (flight recorder)"
+                               : "records lost",
+        sums->lost, sums->lost > 0 ? ", by rank:" : "");
     for (size_t r = 0; r < n; r++)
         if (ranks[r].lost > 0)
             add(lines, "  %s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT,
@@ -266,6 +282,9 @@ ls_honesty_list(const LsAnalysisInput *input)
         add(lines, "ranks: %u found, %u expected", sums.found, sums.expected);
     else
         add(lines, "ranks: %u found, how many were expected is not recorded", sums.found);
+    if (ls_trace_get_fact(input->trace, "packed.steps") != NULL)
+        add(lines, "packed: steps %s; the others were left out (lockstep-record pack)",
+            ls_trace_get_fact(input->trace, "packed.steps"));
     if (sums.strangers > 0)
         add(lines, "processes of no known rank: %u", sums.strangers);
     add_losses(lines, input->trace, &sums);

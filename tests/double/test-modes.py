@@ -31,7 +31,7 @@ MODES = {
     'a flight recorder that a slow step stops': ('', [*ALL, '--flight-recorder', '4M', '--trigger-ms', '1'], {}),
     'inside of ranges': ('', [*ALL, '--capture-range', 'nvtx:ncclAllReduce'], {}),
 }
-SUM = re.compile(r'^lockstep: 1 rank, ([0-9,]+) events?, .* (?:lost|left behind), .* in .*$', re.MULTILINE)
+SUM = re.compile(r'^lockstep: 1 rank, ([0-9,]+) events?, .* (?:lost|as asked), .* in .*$', re.MULTILINE)
 
 
 def play(record, gpu_train, double, run, mode):

@@ -497,6 +497,10 @@ def pack():
     assert sorted(found) == [0, 2] and all(numbers == [20, 21, 22] for numbers in found.values()), found
     assert os.path.getsize("some.lks") < os.path.getsize("all.lks")
     assert "chunks are missing" not in findings("some.lks"), findings("some.lks")
+    for command, said in (("info", "steps 20:22"), ("report", "packed: steps 20:22")):
+        words = {name: subprocess.run([LOCKSTEP, command, name], capture_output=True, text=True, check=True).stdout
+                 for name in ("some.lks", "all.lks")}
+        assert said in words["some.lks"] and "packed" not in words["all.lks"], words
     for words in (["--rank", "9"], ["--step", "60:90"]):
         done = record("pack", "P", "-o", "x.lks", *words)
         assert done.returncode == 3 and " is there" in done.stderr and not os.path.exists("x.lks"), done
@@ -538,6 +542,12 @@ def cleared_environment():
 def windows():
     assert [process.wait() for process in run_steps("W", 2, 40, "--steps", "10:19")] == [0, 0]
     assert steps("W") == {0: list(range(10, 20)), 1: list(range(10, 20))}
+    assert [process.wait() for process in run_steps("V", 1, 150, "--duration", "0.4")] == [0]
+    rows = json.loads(subprocess.run([LOCKSTEP, "report", "V", "--table", "steps,ranks", "--format", "json"],
+                                     capture_output=True, text=True, check=True).stdout)["tables"]
+    assert [row["cut"] for row in rows["steps"]] == [False] * (len(rows["steps"]) - 1) + [True], rows
+    window = (rows["ranks"][0]["first_ns"], rows["ranks"][0]["last_ns"])
+    assert rows["steps"][-1]["start_ns"] + rows["steps"][-1]["step_ns"] <= window[1] < window[0] + 1.4e9, rows
 
 
 def usage():

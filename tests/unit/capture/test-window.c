@@ -94,6 +94,40 @@ test_time(void)
     g_unsetenv("LOCKSTEP_DURATION_MS");
 }
 
+/* Each time that a bound ends is told once; the one that lasts until the recorder closes is not. */
+static void
+test_cut_is_told_once(void)
+{
+    LsWindowSpan span;
+    open_window("LOCKSTEP_CAPTURE_RANGE", "epoch 3");
+    g_assert_false(ls_window_take_cut(&window, &span));
+    for (int i = 0; i < 2; i++) {
+        int64_t before_ns = ls_clock_now();
+        ls_window_set_range(&window, true);
+        g_assert_false(ls_window_take_cut(&window, &span));
+        ls_window_set_range(&window, false);
+        g_assert_true(ls_window_take_cut(&window, &span));
+        g_assert_cmpint(span.start_ns, >=, before_ns);
+        g_assert_cmpint(span.end_ns, >=, span.start_ns);
+        g_assert_cmpint(span.end_ns, <=, ls_clock_now());
+        g_assert_false(ls_window_take_cut(&window, &span));
+    }
+    ls_window_set_range(&window, true);
+    ls_window_close(&window);
+    g_assert_false(ls_window_take_cut(&window, &span));
+    /* More than are kept: the latest. */
+    open_window("LOCKSTEP_CAPTURE_RANGE", "epoch 3");
+    for (int i = 0; i < LS_WINDOW_SPANS + 5; i++) {
+        ls_window_set_range(&window, true);
+        ls_window_set_range(&window, false);
+    }
+    int told = 0;
+    while (ls_window_take_cut(&window, &span))
+        told++;
+    g_assert_cmpint(told, ==, LS_WINDOW_SPANS);
+    ls_window_close(&window);
+}
+
 static void
 test_range(void)
 {
@@ -234,6 +268,7 @@ main(int argc, char **argv)
     g_test_add_func("/capture/window/steps-by-number", test_steps);
     g_test_add_func("/capture/window/delay-and-duration", test_time);
     g_test_add_func("/capture/window/inside-a-range", test_range);
+    g_test_add_func("/capture/window/a-cut-is-told-once", test_cut_is_told_once);
     g_test_add_func("/capture/window/what-is-told-later-goes-by-its-own-time", test_told_later);
     g_test_add_func("/capture/window/freezes-at-the-end-of-a-step", test_freeze);
     g_test_add_func("/capture/window/freezes-in-time-after-a-slow-step",

@@ -362,6 +362,42 @@ test_what_never_ended_is_kept_open(Fixture *fixture, gconstpointer data)
 
 /* A rank that died between a buffer's preparation and its execution; what a record of the wire
  * alone tells. */
+/* What was begun and not ended when records ceased to be kept, by request, ends there, not with the
+ * process, whose clock goes on. What began in the last window, which lasted, ends with it. */
+static void
+test_a_window_ends_what_is_open_in_it(Fixture *fixture, gconstpointer data)
+{
+    static const int64_t starts[] = {120, 450, 720}, ends[] = {200, 500, 900};
+    for (int last_is_cut = 0; last_is_cut < 2; last_is_cut++) {
+        LsSynthFile *file = begin(fixture, last_is_cut ? "b.lks" : "a.lks", 0);
+        for (size_t i = 0; i < G_N_ELEMENTS(starts); i++) {
+            LsRecord step = {.kind = LS_RECORD_STEP,
+                             .flags = LS_RECORD_OPEN,
+                             .start_ns = starts[i],
+                             .end_ns = starts[i],
+                             .args = {(int64_t)i}};
+            ls_synth_file_add(file, 2, &step);
+        }
+        ADD(file, 0, WINDOW, "", 100, 200);
+        ADD(file, 0, WINDOW, "", 400, 500);
+        if (last_is_cut)
+            ADD(file, 0, WINDOW, "", 700, 750);
+        ADD(file, 0, CLOCK, "", 900, 900, 5000, 1);
+        g_assert_true(ls_synth_file_close(file));
+        const LsProcess *process = load(fixture, last_is_cut ? "b.lks" : "a.lks", 1);
+        g_assert_cmpuint(process->steps->len, ==, 3);
+        for (guint i = 0; i < 3; i++) {
+            const LsStep *step = &g_array_index(process->steps, LsStep, i);
+            int64_t end_ns = i == 2 && last_is_cut ? 750 : ends[i];
+            g_assert_cmpint(step->start_ns, ==, starts[i]);
+            g_assert_cmpint(step->end_ns, ==, end_ns);
+            g_assert_true(step->cut);
+        }
+        if (last_is_cut)
+            g_assert_cmpint(process->rank.last_ns, ==, 750);
+    }
+}
+
 static void
 test_a_call_has_times_whatever_told_of_it(Fixture *fixture, gconstpointer data)
 {
@@ -797,6 +833,7 @@ main(int argc, char **argv)
     TEST("what-never-ended-is-kept-open", test_what_never_ended_is_kept_open);
     TEST("a-call-has-times-whatever-told-of-it", test_a_call_has_times_whatever_told_of_it);
     TEST("what-cannot-be-is-unknown", test_what_cannot_be_is_unknown);
+    TEST("a-window-ends-what-is-open-in-it", test_a_window_ends_what_is_open_in_it);
     TEST("findings-of-the-recorder-come-through", test_findings_of_the_recorder_come_through);
     TEST("damage-costs-one-chunk", test_damage_costs_one_chunk);
     TEST("any-cut-keeps-what-is-whole", test_any_cut_keeps_what_is_whole);
