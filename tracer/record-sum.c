@@ -21,6 +21,7 @@
 
 typedef struct Sum {
     uint64_t events, lost, bytes;
+    uint64_t gone; /* lost by no one thread: above all, overwritten at the bound of the file */
     uint32_t ranks, files, strangers; /* strangers: files of no rank */
     int64_t until_ns;
     bool is_cut, is_known; /* is_known: the file under way says its rank */
@@ -46,7 +47,9 @@ add_chunk(void *user, const LsChunk *chunk)
     sum->is_known = sum->is_known || chunk->head.rank != LS_RANK_UNKNOWN;
     ls_chunk_begin(&cursor, chunk);
     while (ls_chunk_next(&cursor, &record)) {
-        if (record.kind == LS_RECORD_LOST)
+        if (record.kind == LS_RECORD_LOST && record.args[0] == 0)
+            sum->gone += (uint64_t)record.args[1];
+        else if (record.kind == LS_RECORD_LOST)
             sum->lost += (uint64_t)record.args[1];
         else if (record.kind == LS_RECORD_DROPPED)
             sum->lost += (uint64_t)record.args[0];
@@ -123,16 +126,16 @@ who_text(const Sum *sum, int32_t world, char room[96])
 
 /* A flight recorder gives up its oldest events by request: that is no loss. */
 static const char *
-lost_text(uint64_t lost, const char *flight, char room[128])
+lost_text(const Sum *sum, const char *flight, char room[160])
 {
-    char number[32];
-    if (lost == 0)
-        return "none lost";
-    if (flight != NULL)
-        snprintf(room, 128, "%s older ones given up to keep the newest %.20s a process, as asked",
-                 group(lost, number), flight);
+    uint64_t lost = sum->lost + (flight == NULL ? sum->gone : 0);
+    char number[32], older[32];
+    const char *word = lost > 0 ? group(lost, number) : "none";
+    if (flight != NULL && sum->gone > 0)
+        snprintf(room, 160, "%s lost, %s older ones given up to keep the newest %.20s as asked",
+                 word, group(sum->gone, older), flight);
     else
-        snprintf(room, 128, "%s lost", group(lost, number));
+        snprintf(room, 160, "%s lost", word);
     return room;
 }
 
@@ -140,13 +143,13 @@ void
 ls_record_say_sum(const char *folder, int32_t world, const char *flight)
 {
     Sum sum = {0};
-    char who[96], events[32], lost[128], bytes[32], line[2048];
+    char who[96], events[32], lost[160], bytes[32], line[2048];
     sum.until_ns = ls_clock_now() + BUDGET_NS;
     ls_traces_list(folder, add_file, &sum);
     int length = snprintf(line, sizeof line, "lockstep: %s%s, %s event%s, %s, %s in %.1000s\n",
                           sum.is_cut ? "at least " : "", who_text(&sum, world, who),
                           group(sum.events, events), sum.events == 1 ? "" : "s",
-                          lost_text(sum.lost, flight, lost), size_text(sum.bytes, bytes), folder);
+                          lost_text(&sum, flight, lost), size_text(sum.bytes, bytes), folder);
     /* One call: lines of several ranks do not mix. */
     if (write(STDERR_FILENO, line, (size_t)length) < 0)
         return;

@@ -3,6 +3,7 @@
  * format/native-finish.c: what is settled when all chunks of a process have been read: uses joined
  * to calls, spans that never ended, counters, losses, the tensors' tracks.
  */
+#include "base/units.h"
 #include "format/lifeline.h"
 #include "format/native-private.h"
 
@@ -101,6 +102,14 @@ static void
 report_losses(Native *native)
 {
     LsProcess *process = native->process;
+    if (native->gone_records > 0) {
+        g_autofree char *within = ls_format_ns(native->gone.end_ns - native->gone.start_ns);
+        g_autofree char *text = g_strdup_printf(
+            "%" G_GUINT64_FORMAT " records of %s are not there: the file was at its bound and "
+            "kept the newest, the disk was full, or threads found no ring.",
+            native->gone_records, within);
+        ls_native_add_finding(native, &native->gone, LS_WARNING, text);
+    }
     if (process->rank.lost > native->lost_records + native->dropped ||
         native->findings_of_kind[LS_RECORD_LOST] > FINDINGS_MAX)
         ls_process_add_finding(process, LS_WARNING, -1,

@@ -71,6 +71,8 @@ typedef struct Native {
     LsTrackBuilder *steps, *communication, *cycles; /* the latest used, by communicator */
     int64_t communication_id, cycles_id;
     uint64_t lost_records; /* by LOST records */
+    uint64_t gone_records; /* of these, of no one thread; `gone`: from the first to the last of them */
+    LsRecord gone;
 
     /* native-device.c, native-nccl.c */
     DeviceTrack device_tracks[DEVICE_TRACKS];

@@ -35,20 +35,32 @@ add_thread(Native *native, const LsRecord *record)
     ls_native_get_thread(native, count_of(record->args[0]))->name = record->name;
 }
 
+/* Of no one thread: told of in one sentence, since a file at its bound gives up block after block.
+ */
+static void
+note_gone(Native *native, const LsRecord *record)
+{
+    LsRecord *gone = &native->gone;
+    if (native->gone_records == 0)
+        *gone = *record;
+    native->gone_records += (uint64_t)ls_native_amount(record->args[1], 0);
+    gone->start_ns = MIN(gone->start_ns, record->start_ns);
+    gone->end_ns = MAX(gone->end_ns, record->end_ns);
+}
+
 static void
 add_lost(Native *native, const LsRecord *record)
 {
     native->lost_records += (uint64_t)ls_native_amount(record->args[1], 0);
+    if (record->args[0] == 0) {
+        note_gone(native, record);
+        return;
+    }
     g_autofree char *within = ls_format_ns(record->end_ns - record->start_ns);
     g_autofree char *text =
-        record->args[0] == 0
-            ? g_strdup_printf("%" G_GINT64_FORMAT
-                              " records of several threads are gone, of %s: the "
-                              "file or the disk was full, or they found no ring.",
-                              record->args[1], within)
-            : g_strdup_printf("%" G_GINT64_FORMAT " records of thread %" G_GINT64_FORMAT
-                              " were lost within %s: its ring was full.",
-                              record->args[1], record->args[0], within);
+        g_strdup_printf("%" G_GINT64_FORMAT " records of thread %" G_GINT64_FORMAT
+                        " were lost within %s: its ring was full.",
+                        record->args[1], record->args[0], within);
     ls_native_add_finding(native, record, LS_WARNING, text);
 }
 

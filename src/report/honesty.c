@@ -133,8 +133,9 @@ ls_honesty_format_line(const LsEvidence *evidence)
     append_ranks(who, &sums);
     g_string_append(line, who->str);
     g_string_append_printf(line, ", %" G_GUINT64_FORMAT " %s, %s", sums.lost,
-                           is_flight(evidence->input->trace, &sums) ? "older records given up"
-                                                                    : "records lost",
+                           is_flight(evidence->input->trace, &sums)
+                               ? "records lost or given up (flight recorder)"
+                               : "records lost",
                            clock);
     append_dead(line, evidence->input->trace);
     if (sums.damaged > 0)
@@ -170,7 +171,7 @@ add_losses(GPtrArray *lines, const LsTrace *trace, const Sums *sums)
     const LsRank *ranks = ls_trace_get_ranks(trace, &n);
 
     add(lines, "%s: %" G_GUINT64_FORMAT "%s",
-        is_flight(trace, sums) ? "older records given up, as asked (flight recorder)"
+        is_flight(trace, sums) ? "records lost, or given up by the flight recorder as asked"
                                : "records lost",
         sums->lost, sums->lost > 0 ? ", by rank:" : "");
     for (size_t r = 0; r < n; r++)
