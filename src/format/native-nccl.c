@@ -161,9 +161,17 @@ ls_native_pass(Native *native, const LsRecord *record)
 
 /* -- Joining -- */
 
+/* A kernel and the call that launched it. */
+typedef struct Launched {
+    uint32_t thread;
+    guint kernel;
+    int64_t start_ns;
+} Launched;
+
 typedef struct Join {
     Native *native;
     GHashTable *by_launch; /* launch -> index of its first kernel + 1; the rest by `next` */
+    GArray *launched;      /* Launched, by thread and start, where no launch is told of */
 } Join;
 
 static int
@@ -189,6 +197,17 @@ compare_kernels(const void *a, const void *b)
 {
     const NcclKernel *x = a, *y = b;
     return x->correlation < y->correlation ? -1 : x->correlation > y->correlation;
+}
+
+static int
+compare_launched(const void *a, const void *b)
+{
+    const Launched *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
 }
 
 static int
@@ -277,24 +296,40 @@ find_kernel(const Join *join, const LsRecord *record, const char *operation)
     return &g_array_index(native->kernels, NcclKernel, first - 1);
 }
 
+static void
+index_launched(Join *join)
+{
+    const Native *native = join->native;
+    bool told = g_hash_table_size(native->launches) > 0;
+    join->launched = g_array_new(FALSE, FALSE, sizeof(Launched));
+    for (guint i = 0; i < native->kernels->len && !told; i++) {
+        const LaunchCall *call =
+            find_call(native, g_array_index(native->kernels, NcclKernel, i).correlation);
+        if (call == NULL)
+            continue;
+        Launched launched = {call->thread, i, call->start_ns};
+        g_array_append_val(join->launched, launched);
+    }
+    sort_rows(join->launched, compare_launched);
+}
+
 /* NCCL before 2.28: the last kernel of NCCL that this thread had launched. */
 static const NcclKernel *
-find_kernel_before(const Native *native, const Collective *collective)
+find_kernel_before(const Join *join, const Collective *collective)
 {
-    const NcclKernel *found = NULL;
-    int64_t found_ns = LS_TIME_NONE;
-    if (g_hash_table_size(native->launches) > 0)
-        return NULL;
-    for (guint i = 0; i < native->kernels->len; i++) {
-        const NcclKernel *kernel = &g_array_index(native->kernels, NcclKernel, i);
-        const LaunchCall *call = find_call(native, kernel->correlation);
-        if (call == NULL || call->thread != collective->thread ||
-            call->start_ns > collective->record.start_ns || call->start_ns < found_ns)
-            continue;
-        found = kernel;
-        found_ns = call->start_ns;
+    const Launched *rows = (const Launched *)(void *)join->launched->data;
+    const Launched last = {collective->thread, G_MAXUINT, collective->record.start_ns};
+    guint low = 0, high = join->launched->len;
+    while (low < high) {
+        guint middle = low + (high - low) / 2;
+        if (compare_launched(&rows[middle], &last) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return found;
+    if (low == 0 || rows[low - 1].thread != collective->thread)
+        return NULL;
+    return &g_array_index(join->native->kernels, NcclKernel, rows[low - 1].kernel);
 }
 
 static void
@@ -367,7 +402,7 @@ add_call(Join *join, const Collective *collective)
                                                    : 0};
     const NcclKernel *kernel = find_kernel(join, record, is_p2p ? "SendRecv" : operation);
     if (kernel == NULL)
-        kernel = find_kernel_before(native, collective);
+        kernel = find_kernel_before(join, collective);
     if (kernel == NULL && native->kernels->len > 0)
         return false;
     if (kernel != NULL)
@@ -381,13 +416,14 @@ add_call(Join *join, const Collective *collective)
 void
 ls_native_settle_nccl(Native *native)
 {
-    Join join = {native, g_hash_table_new(NULL, NULL)};
+    Join join = {.native = native, .by_launch = g_hash_table_new(NULL, NULL)};
     guint n_host = 0;
     sort_rows(native->launch_calls, compare_calls);
     sort_rows(native->host_ranges, compare_ranges);
     sort_rows(native->kernels, compare_kernels);
     sort_rows(native->collectives, compare_collectives);
     index_kernels(&join);
+    index_launched(&join);
     for (guint i = 0; i < native->collectives->len; i++)
         n_host += !add_call(&join, &g_array_index(native->collectives, Collective, i));
     if (n_host > 0 && native->kernels->len > 0)
@@ -403,4 +439,5 @@ ls_native_settle_nccl(Native *native)
             "the host queued them is known.",
             n_host, native->collectives->len);
     g_hash_table_unref(join.by_launch);
+    g_array_unref(join.launched);
 }

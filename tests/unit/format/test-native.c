@@ -803,6 +803,37 @@ test_tracks_of_a_device_are_told_apart(Fixture *fixture, gconstpointer data)
                      turns * many);
 }
 
+/* NCCL that tells of no launch: the last kernel that the collective's thread had launched. */
+static void
+test_a_collective_has_the_kernel_launched_before_it(Fixture *fixture, gconstpointer data)
+{
+    static const char kernel[] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+    LsSynthFile *file = begin(fixture, "a.lks", 0);
+    for (int64_t i = 0; i < 3; i++) { /* thread 5 launches 1, 2, 3; thread 6 launches 11, 12, 13 */
+        ADD(file, 5, API, "cudaLaunchKernel", 100 * i, 100 * i + 5, 1 + i, 5);
+        ADD(file, 6, API, "cudaLaunchKernel", 100 * i + 20, 100 * i + 25, 11 + i, 6);
+        ADD(file, 9, KERNEL, kernel, 1000 + 100 * i, 1050 + 100 * i, 7, 1 + i, 256);
+        ADD(file, 9, KERNEL, kernel, 2000 + 100 * i, 2050 + 100 * i, 8, 11 + i, 256);
+    }
+    ADD(file, 9, KERNEL, kernel, 500, 510, 7, 77, 256); /* nobody launched it */
+    ADD(file, 6, NCCL_COLL, "AllReduce", 10, 11, 1, 0, 64);
+    ADD(file, 5, NCCL_COLL, "AllReduce", 100, 101, 1, 1, 64);
+    ADD(file, 6, NCCL_COLL, "AllReduce", 219, 220, 1, 2, 64);
+    ADD(file, 5, NCCL_COLL, "AllReduce", 900, 901, 1, 3, 64);
+    ADD(file, 7, NCCL_COLL, "AllReduce", 950, 951, 1, 4, 64);
+    g_assert_true(ls_synth_file_close(file));
+    const LsProcess *process = load(fixture, "a.lks", 1);
+    const int64_t starts[] = {1100, 2100, 1200};
+    g_assert_cmpuint(process->calls->len, ==, 3);
+    for (guint i = 0; i < 3; i++) {
+        const LsCall *call = &g_array_index(process->calls, LsCall, i);
+        g_assert_cmpint(call->sequence, ==, 16 * (i + 1));
+        g_assert_cmpint(call->start_ns, ==, starts[i]);
+        g_assert_true(call->device_timed);
+    }
+    g_assert_cmpint(severity_of(process, "2 of 5 NCCL operations are left out"), ==, LS_NOTE);
+}
+
 static void
 test_what_is_no_trace_is_refused_with_a_sentence(Fixture *fixture, gconstpointer data)
 {
@@ -844,6 +875,8 @@ main(int argc, char **argv)
     TEST("shuffled-chunks-are-one-life", test_shuffled_chunks_are_one_life);
     TEST("gzip-and-zstd-are-transparent", test_gzip_and_zstd_are_transparent);
     TEST("tracks-of-a-device-are-told-apart", test_tracks_of_a_device_are_told_apart);
+    TEST("a-collective-has-the-kernel-launched-before-it",
+         test_a_collective_has_the_kernel_launched_before_it);
     TEST("what-is-no-trace-is-refused-with-a-sentence",
          test_what_is_no_trace_is_refused_with_a_sentence);
     return g_test_run();
