@@ -106,16 +106,10 @@ parse_options(Options *o, int argc, char **argv, GError **error)
     };
     g_autoptr(GOptionContext) context = g_option_context_new("");
     g_option_context_set_summary(context, "Draws a run into a file, without a display.");
-    if (!ls_options_parse_context(context, entries, argc, argv, error)) {
-        (*error)->domain = LS_ERROR;
-        (*error)->code = LS_ERROR_USAGE;
+    if (!ls_options_parse_context(context, entries, argc, argv, error) ||
+        !ls_options_need_run("render", o->paths, error))
         return false;
-    }
-    if (!o->paths || !o->paths[0])
-        return fail_usage(error, "render needs a run: a folder or files%s.", "");
-    if (!o->output)
-        return fail_usage(error, "render needs -o FILE%s.", "");
-    return true;
+    return o->output || fail_usage(error, "The picture's name is missing: -o FILE%s.", "");
 }
 
 static bool

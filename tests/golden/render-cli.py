@@ -30,7 +30,7 @@ def places_outside_are_usage_errors(run, output):
                        (('--range', '2s:1s'), 'no range'), (('--range', '1s'), 'no range'),
                        (('--step', '-1'), 'no step -1'), (('--step', '99'), 'no step 99'),
                        (('--figure', 'groups', '--step', '-1'), 'no step -1'),
-                       (('--rank', '9'), 'ranks 0 to 3'), (('--select', 'buffer:99999'), 'no buffer 99999')):
+                       (('--nope',), 'lockstep render --help'), (('--rank', '9'), 'ranks 0 to 3'), (('--select', 'buffer:99999'), 'no buffer 99999')):
         status, words = render(run, output, *args)
         assert status == 2 and part in words and words.count('\n') == 1, (args, status, words)
         assert not output.exists(), args
