@@ -372,8 +372,10 @@ ls_loop_run(LsLoop *loop)
                        own ? "this rank has shut down" : "another rank has shut down");
         return LOCKSTEP_OK;
     }
-    ls_instrument_error(loop->config.instrument, status, ls_failure_text());
-    ls_instrument_tell(ls_failure_text());
-    ls_queue_close(queue, status, ls_failure_text());
-    return status;
+    char text[LS_FAILURE_TEXT_MAX];
+    snprintf(text, sizeof text, "%s", ls_failure_text());
+    ls_instrument_error(loop->config.instrument, status, text);
+    ls_instrument_tell(text);
+    ls_queue_close(queue, status, text);
+    return ls_fail(status, "%s", text); /* a callback may have failed at something else since */
 }
