@@ -20,6 +20,7 @@
 struct LsExecutor {
     LsExecutorConfig config;
     uint8_t *fusion; /* threshold bytes; the kernel gives pages as they are used */
+    void *packed, *reduced; /* the fused buffer at hand: there, or in memory of the plane's */
     LsMover *mover;
     LsCompressor *compressor; /* NULL: nothing is squeezed */
     LsEntry **entries;        /* of the response at hand */
@@ -108,11 +109,23 @@ copy(void *to, const void *from, size_t bytes)
         memcpy(to, from, bytes);
 }
 
+/* Where the buffer is packed, and from where it is unpacked. */
+static void
+place(LsExecutor *executor, const LsResponse *response, const LsBufferMark *mark)
+{
+    LsPlane *plane = executor->config.plane;
+    executor->packed = executor->reduced = executor->fusion;
+    if (plane->class->lend != NULL &&
+        ls_mover_is_direct(executor->mover, (lockstep_dtype)response->dtype,
+                           (lockstep_op)response->reduction))
+        plane->class->lend(plane, (size_t)mark->bytes, &executor->packed, &executor->reduced);
+}
+
 static void
 pack(LsExecutor *executor, size_t n, const LsBufferMark *mark)
 {
     int64_t start = ls_instrument_now();
-    uint8_t *at = executor->fusion;
+    uint8_t *at = executor->packed;
     for (size_t i = 0; i < n; i++) {
         const LsEntry *entry = executor->entries[i];
         size_t bytes = (size_t)entry->count * ls_dtype_bytes((uint8_t)entry->dtype);
@@ -126,7 +139,7 @@ static void
 unpack(LsExecutor *executor, size_t n, const LsBufferMark *mark)
 {
     int64_t start = ls_instrument_now();
-    const uint8_t *at = executor->fusion;
+    const uint8_t *at = executor->reduced;
     for (size_t i = 0; i < n; i++) {
         const LsEntry *entry = executor->entries[i];
         size_t bytes = (size_t)entry->count * ls_dtype_bytes((uint8_t)entry->dtype);
@@ -141,8 +154,8 @@ run_allreduce(LsExecutor *executor, const LsResponse *response, int64_t count)
 {
     bool fused = response->n > 1;
     const LsEntry *first = executor->entries[0];
-    return ls_mover_allreduce(executor->mover, fused ? executor->fusion : first->input,
-                              fused ? executor->fusion : first->output, count,
+    return ls_mover_allreduce(executor->mover, fused ? executor->packed : first->input,
+                              fused ? executor->reduced : first->output, count,
                               (lockstep_dtype)response->dtype, (lockstep_op)response->reduction);
 }
 
@@ -354,8 +367,10 @@ run_on_host(LsExecutor *executor, const LsResponse *response, uint32_t name, LsB
         if (fetched != LOCKSTEP_OK)
             return fetched;
     }
-    if (packed)
+    if (packed) {
+        place(executor, response, mark);
         pack(executor, response->n, mark);
+    }
     int64_t start = ls_instrument_operation_begin(instrument, name, mark);
     lockstep_status status = move(executor, response, mark, ret_failed);
     ls_instrument_operation_end(instrument, name, start, mark);
@@ -453,6 +468,8 @@ record_agreed(LsExecutor *executor, const LsResponseList *responses, int64_t cyc
 {
     int64_t now = ls_instrument_now();
     int64_t buffer = executor->buffers;
+    if (!ls_instrument_active())
+        return;
     for (size_t i = 0; i < responses->n; i++) {
         const LsResponse *response = &responses->items[i];
         if (response->operation == LS_OPERATION_ERROR || response->n == 0)

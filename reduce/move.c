@@ -124,6 +124,13 @@ ls_mover_wire(const LsMover *mover, int64_t count, lockstep_dtype dtype, lockste
     return is_narrowed(mover, dtype, op) ? count * (int64_t)sizeof(uint16_t) : 0;
 }
 
+bool
+ls_mover_is_direct(const LsMover *mover, lockstep_dtype dtype, lockstep_op op)
+{
+    bool averages = mover->config.plane->class->averages && ls_average_wide(dtype).per_element == 0;
+    return !is_narrowed(mover, dtype, op) && (op != LOCKSTEP_AVERAGE || averages);
+}
+
 lockstep_status
 ls_mover_allreduce(LsMover *mover, const void *input, void *output, int64_t count,
                    lockstep_dtype dtype, lockstep_op op)
@@ -132,7 +139,7 @@ ls_mover_allreduce(LsMover *mover, const void *input, void *output, int64_t coun
     LsWide wide = ls_average_wide(dtype);
     if (is_narrowed(mover, dtype, op))
         return allreduce_narrow(mover, input, output, count, op);
-    if (op != LOCKSTEP_AVERAGE)
+    if (ls_mover_is_direct(mover, dtype, op))
         return plane->class->allreduce(plane, input, output, count, dtype, op);
     if (wide.per_element > 0)
         return allreduce_wide(mover, input, output, count, dtype, wide);

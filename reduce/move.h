@@ -28,6 +28,8 @@ void ls_mover_free(LsMover *mover);
 /* input may equal output. */
 lockstep_status ls_mover_allreduce(LsMover *mover, const void *input, void *output, int64_t count,
                                    lockstep_dtype dtype, lockstep_op op);
+/* Whether the plane is given the memory as it is: then it may be what the plane has lent. */
+bool ls_mover_is_direct(const LsMover *mover, lockstep_dtype dtype, lockstep_op op);
 /* Bytes of such an allreduce as it travels, where those are fewer than the tensor's; else 0. */
 int64_t ls_mover_wire(const LsMover *mover, int64_t count, lockstep_dtype dtype, lockstep_op op);
 /* rows of row_count elements each; output gets this rank's. */

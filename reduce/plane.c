@@ -14,6 +14,7 @@
 static const LsPlaneClass *const classes[] = {
     &ls_plane_self,
 #if LS_HAVE_MPI
+    &ls_plane_shared,
     &ls_plane_mpi,
     &ls_plane_ring,
     &ls_plane_halving,

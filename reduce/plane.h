@@ -61,10 +61,11 @@ typedef struct LsPlaneClass {
     const char *broadcast_text;
     const char *allgather_text;
     const char *reduce_scatter_text;
+    bool averages; /* allreduce takes AVERAGE of float32 and float64 nevertheless */
     bool (*fits)(const LsWorld *world);
     lockstep_status (*open)(const LsPlaneConfig *config, LsPlane **ret_plane);
     void (*close)(LsPlane *plane);
-    /* input may equal output, not overlap it otherwise. */
+    /* input may equal output, not overlap it otherwise; or they are what was lent. */
     lockstep_status (*allreduce)(LsPlane *plane, const void *input, void *output, int64_t count,
                                  lockstep_dtype dtype, lockstep_op op);
     lockstep_status (*broadcast)(LsPlane *plane, void *data, size_t size_bytes, int root);
@@ -77,6 +78,10 @@ typedef struct LsPlaneClass {
     /* Part r of `send` goes to rank r, whose piece arrives as part r of `receive`. In bytes. */
     lockstep_status (*alltoall)(LsPlane *plane, const void *send, const int64_t *send_offsets,
                                 void *receive, const int64_t *receive_offsets);
+    /* Memory of the plane's for an allreduce of so many bytes: the caller lays them into the input
+     * and finds the result in the output, which it only reads, until its next call. Every rank is
+     * answered alike; false: it has none for that many. May be NULL. */
+    bool (*lend)(LsPlane *plane, size_t bytes, void **ret_input, void **ret_output);
     const LsDeviceClass *device; /* NULL: of tensors on the host */
     /* A rank has died: what the communication thread waits for on the device ends. Any thread. NULL:
      * cannot be. */
@@ -96,6 +101,7 @@ struct LsPlane {
 extern const LsPlaneClass ls_plane_self;
 extern const LsPlaneClass ls_plane_nccl;
 /* Only where the library is built with MPI: */
+extern const LsPlaneClass ls_plane_shared;
 extern const LsPlaneClass ls_plane_mpi;
 extern const LsPlaneClass ls_plane_ring;
 extern const LsPlaneClass ls_plane_halving;

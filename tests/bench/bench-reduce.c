@@ -4,8 +4,9 @@
  *
  * bench-reduce [ROUNDS]: each round measures the bare calls, then each control with a context of
  * its own, so that neither disturbs the other, one after the other. A line per case: its name,
- * ranks, the quartiles of the bare calls, of the AND of the words that a cache of 1,024 takes, and
- * of each control, in us, each the slowest rank's. collectives.py holds them against one another.
+ * ranks, the quartiles of the bare calls, of the AND of the words that a cache of 1,024 takes, of
+ * the tensors packed into one call by hand, as fast as fusion over MPI can be at all, and of each
+ * control, in us, each the slowest rank's. collectives.py holds them against one another.
  */
 #include "support.h"
 
@@ -16,7 +17,8 @@
 #define ROUNDS_MAX  15
 #define REPEATS_MAX 200
 #define TENSORS_MAX 1000
-#define CACHE_WORDS 17 /* of 1,024 bits and the three that status takes */
+#define PACKED_MAX  (200 * 16384) /* elements of a case of several tensors */
+#define CACHE_WORDS 17            /* of 1,024 bits and the three that status takes */
 
 typedef struct Case {
     const char *text;
@@ -31,12 +33,20 @@ static const Case cases[] = {
 };
 
 typedef struct Way {
-    const char *name;    /* in the output */
-    const char *control; /* NULL: the library is not used */
+    const char *name;     /* in the output */
+    const char *settings; /* NULL: the library is not used */
 } Way;
 
 static const Way ways[] = {
-    {"bare", NULL}, {"and", NULL}, {"coordinator", "coordinator"}, {"bitvector", "bitvector"}};
+    {"bare", NULL},
+    {"and", NULL},
+    {"packed", NULL},
+    {"coordinator", "control=coordinator"},
+    {"bitvector", "control=bitvector"},
+    {"messages", "control=bitvector;plane=mpi"},
+};
+
+#define FIRST_OURS 3
 
 typedef struct Sample {
     double values[ROUNDS_MAX * REPEATS_MAX];
@@ -95,6 +105,25 @@ measure_and(Sample *sample)
 }
 
 static void
+measure_packed(const Case *c, float *data, Sample *sample)
+{
+    static float packed[PACKED_MAX];
+    size_t count = (size_t)c->count, n = (size_t)c->tensors;
+    float *buffer = n > 1 ? packed : data;
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int repeat = -1; repeat < c->repeats; repeat++) {
+        double start = MPI_Wtime();
+        for (size_t t = 0; n > 1 && t < n; t++)
+            memcpy(packed + t * count, data + t * count, count * sizeof *data);
+        MPI_Allreduce(MPI_IN_PLACE, buffer, (int)(n * count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        for (size_t t = 0; n > 1 && t < n; t++)
+            memcpy(data + t * count, packed + t * count, count * sizeof *data);
+        if (repeat >= 0)
+            add(sample, start);
+    }
+}
+
+static void
 reduce_all(lockstep_context *context, const Case *c, float *data, char (*names)[16])
 {
     static lockstep_handle handles[TENSORS_MAX];
@@ -109,9 +138,8 @@ reduce_all(lockstep_context *context, const Case *c, float *data, char (*names)[
 
 /* The first two times fill the cache. */
 static void
-measure_library(const Case *c, float *data, char (*names)[16], const char *control, Sample *sample)
+measure_library(const Case *c, float *data, char (*names)[16], const char *settings, Sample *sample)
 {
-    g_autofree char *settings = g_strdup_printf("control=%s", control);
     lockstep_context *context = support_open(settings);
     for (int repeat = -2; repeat < c->repeats; repeat++) {
         double start = MPI_Wtime();
@@ -131,8 +159,9 @@ run_case(const Case *c, int rounds, float *data, char (*names)[16])
     for (int round = 0; round < rounds; round++) {
         measure_bare(c, data, &samples[0]);
         measure_and(&samples[1]);
-        for (size_t way = 2; way < G_N_ELEMENTS(ways); way++)
-            measure_library(c, data, names, ways[way].control, &samples[way]);
+        measure_packed(c, data, &samples[2]);
+        for (size_t way = FIRST_OURS; way < G_N_ELEMENTS(ways); way++)
+            measure_library(c, data, names, ways[way].settings, &samples[way]);
     }
     printf("%s\t%d", c->text, support_ranks());
     for (size_t way = 0; way < G_N_ELEMENTS(ways); way++) {

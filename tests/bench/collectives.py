@@ -18,6 +18,7 @@ PEER = os.environ.get('LOCKSTEP_HOROVOD_BENCH')
 ROUNDS = int(sys.argv[sys.argv.index('--rounds') + 1]) if '--rounds' in sys.argv else 3
 RANKS = sys.argv[sys.argv.index('--ranks') + 1].split(',') if '--ranks' in sys.argv else ['2', '4', '8']
 CASES = ('one 4 B tensor', '1000 x 4 KB', 'one 64 MB', '200 x 64 KB')
+TITLES = {'packed': 'packed into one MPI_Allreduce', 'messages': 'bitvector, plane mpi'}
 PEERS = {'Horovod': {}, 'Horovod, cycle time 0': {'HOROVOD_CYCLE_TIME': '0'}}
 PEER_LINE = re.compile(r'(.+?) +ranks (\d+) cycle .*: horovod ([\d.]+) us, bare MPI ([\d.]+) us')
 
@@ -65,9 +66,10 @@ def main():
         for ranks in RANKS:
             run_ours(found, ranks)
             run_peer(found, ranks)
-    ways = ['coordinator', 'bitvector', *(PEERS if PEER else ())]
+    ways = ['packed', 'coordinator', 'bitvector', 'messages', *(PEERS if PEER else ())]
     print('us, and the ratio to the bare calls of the same run\n')
-    print('| case | ranks | bare MPI_Allreduce (quartiles) | AND | ' + ' | '.join(ways) + ' |')
+    print('| case | ranks | bare MPI_Allreduce (quartiles) | AND | ' +
+          ' | '.join(TITLES.get(way, way) for way in ways) + ' |')
     print('|---|---:|---:' + '|---:' * (1 + len(ways)) + '|')
     for case in CASES:
         for ranks in RANKS:

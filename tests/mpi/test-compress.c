@@ -183,8 +183,8 @@ int
 main(int argc, char **argv)
 {
     static const Case cases[] = {
-        {"float16", "", "MPI_ALLREDUCE", "FLOAT16_ALLREDUCE", 2, 0, 1e-3, 0.5},
-        {"bfloat16", "", "MPI_ALLREDUCE", "BFLOAT16_ALLREDUCE", 2, 0, 2e-2, 0.5},
+        {"float16", ";plane=mpi", "MPI_ALLREDUCE", "FLOAT16_ALLREDUCE", 2, 0, 1e-3, 0.5},
+        {"bfloat16", ";plane=mpi", "MPI_ALLREDUCE", "BFLOAT16_ALLREDUCE", 2, 0, 2e-2, 0.5},
         {"onebit", "", "ONEBIT_ALLREDUCE", "ONEBIT_PUSH", 100, 0.3, 0.12, 1 / 31.0},
         {"topk", ";topk_permille=50", "TOPK_ALLREDUCE", "TOPK_PUSH", 150, 0.3, 0.2, 0.08},
         {"topk", ";topk_permille=1000", "TOPK_ALLREDUCE", "TOPK_PUSH", 2, 0, 1e-6, 1.5},

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static const char *const planes[] = {"mpi", "ring", "halving", "hierarchical", "hybrid", "server"};
+static const char *const planes[] = {"shared", "mpi", "ring", "halving", "hierarchical", "hybrid", "server"};
 
 static lockstep_context *
 open_plane(const char *plane)

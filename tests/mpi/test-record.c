@@ -71,7 +71,7 @@ test_buffers(gconstpointer settings)
     lockstep_context *context = support_open(settings);
     run_steps(context);
     support_close(context);
-    guint n = recorder_count(LS_RECORD_OPERATION, "MPI_ALLREDUCE"), packs = 0;
+    guint n = recorder_count(LS_RECORD_OPERATION, NULL), packs = 0;
     int64_t bytes = 0, tensors = 0;
     g_assert_cmpuint(n, >, 0);
     g_assert_cmpuint(recorder_count_open(LS_RECORD_OPERATION), ==, n);
