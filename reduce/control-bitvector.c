@@ -25,6 +25,7 @@
 
 #include "capture/format.h"
 #include "reduce/cache.h"
+#include "reduce/fusion.h"
 #include "reduce/group.h"
 #include "reduce/round.h"
 
@@ -35,6 +36,8 @@
 #define BIT_STAYS     0
 #define BIT_CACHED    1
 #define BIT_UNCHANGED 2
+
+static const LsFusionRule no_fusion = {0, 1};
 
 typedef enum State {
     STATE_IDLE,  /* begin() is next */
@@ -257,39 +260,52 @@ erase_invalid(LsControl *control)
 
 /* The answer to one tensor, out of the cache. */
 static bool
-append_cached(LsResponseList *list, const LsCached *cached)
+append_cached(LsResponseList *list, LsFilling *filling, const LsFusionRule *rule, LsCached *cached)
 {
-    const LsRequest *request = &cached->request;
-    LsResponse response = {
-        .operation = request->operation, .dtype = request->dtype, .reduction = request->reduction};
-    response.names = calloc(1, sizeof *response.names);
-    response.counts = calloc(1, sizeof *response.counts);
-    char *name = strdup(request->name);
-    if (response.names != NULL && response.counts != NULL && name != NULL) {
-        response.names[0] = name;
-        response.counts[0] = cached->count;
-        response.n = 1;
-        if (ls_response_list_take(list, &response))
-            return true;
-    } else {
-        free(name);
-    }
-    ls_response_clear(&response);
-    return false;
+    LsRequest *request = &cached->request;
+    const LsResponse response = {.operation = request->operation,
+                                 .dtype = request->dtype,
+                                 .reduction = request->reduction,
+                                 .names = &request->name,
+                                 .counts = &cached->count,
+                                 .n = 1};
+    return ls_fuse_next(list, filling, rule, &response);
 }
 
-/* What all ranks have, by ascending bit. touch: it counts as used. */
+/* Whether what all ranks have is of one kind. */
+static bool
+is_uniform(const LsControl *control)
+{
+    const LsCached *first = NULL;
+    size_t at = STATUS_BITS, bit;
+    while (next_bit(control->hits, control->bits + STATUS_BITS, &at, &bit)) {
+        const LsCached *cached = control->cache.bits[bit - STATUS_BITS];
+        if (first == NULL)
+            first = cached;
+        if (cached == NULL || cached->request.operation != first->request.operation ||
+            cached->request.dtype != first->request.dtype ||
+            cached->request.reduction != first->request.reduction)
+            return false;
+    }
+    return true;
+}
+
+/* What all ranks have, by ascending bit, fused by the rule where that needs no look ahead. touch:
+ * it counts as used. */
 static void
-append_common(LsControl *control, bool touch)
+append_common(LsControl *control, bool touch, LsFusionRule rule)
 {
     LsRound *round = &control->round;
     size_t at = STATUS_BITS, bit;
+    LsFilling filling = {0};
+    if (!is_uniform(control))
+        rule = no_fusion;
     while (!ls_fault_is(&round->fault) &&
            next_bit(control->hits, control->bits + STATUS_BITS, &at, &bit)) {
         LsCached *cached = control->cache.bits[bit - STATUS_BITS];
         if (cached == NULL)
             ls_fault_note(&round->fault, "a bit that is not in use is called common");
-        else if (!append_cached(&round->responses, cached))
+        else if (!append_cached(&round->responses, &filling, &rule, cached))
             ls_fault_note_rank(&round->fault, round->config.rank, "out of memory");
         else if (touch)
             ls_cache_touch(&control->cache, cached);
@@ -334,7 +350,7 @@ bypass(LsControl *control)
     const LsFusionRule rule = {config->fusion_threshold_bytes, config->fusion_padding_bytes};
     LsResponseList *list = &round->responses;
     ls_round_tell_stage(round, LS_CONTROL_BUILD);
-    append_common(control, true);
+    append_common(control, true, config->groups_alone ? no_fusion : rule);
     list->path = list->n > 0 ? LS_PATH_BYPASS : LS_PATH_IDLE;
     list->shut_down = control->leaves;
     if (!ls_groups_fuse(config->groups, config->groups_alone, list, &rule))
@@ -355,7 +371,7 @@ begin_round(LsControl *control, LsAction *ret_action)
             ls_round_add(round, waiting);
     }
     if (round->config.rank == LS_CHAIR_RANK)
-        append_common(control, false);
+        append_common(control, false, no_fusion);
     control->state = STATE_GATHER;
     ls_round_gather(round, ret_action);
 }

@@ -12,6 +12,9 @@
 
 #include "capture/format.h"
 
+/* Tensors that a buffer has room for at first. */
+#define FIRST_CAPACITY 16
+
 static bool
 can_fuse(uint8_t operation)
 {
@@ -155,4 +158,46 @@ out:
     free(bytes);
     free(owner);
     return done;
+}
+
+/* An empty response of the tensor's kind at the end of the list, with room for `capacity`. */
+static bool
+open_next(LsResponseList *list, const LsResponse *kind, size_t capacity)
+{
+    LsResponse next = {
+        .operation = kind->operation, .dtype = kind->dtype, .reduction = kind->reduction};
+    if (reserve(&next, capacity) && ls_response_list_take(list, &next))
+        return true;
+    ls_response_clear(&next);
+    return false;
+}
+
+bool
+ls_fuse_next(LsResponseList *list, LsFilling *filling, const LsFusionRule *rule,
+             const LsResponse *one)
+{
+    int64_t bytes = ls_fusion_bytes(one, rule);
+    bool fuses = rule->threshold_bytes > 0 && can_fuse(one->operation);
+    bool joins = fuses && filling->capacity > 0 && fits(add(filling->bytes, bytes), rule);
+    char *name = strdup(one->names[0]);
+    if (name == NULL)
+        return false;
+    if (!joins) {
+        *filling = (LsFilling){fuses ? FIRST_CAPACITY : 1, 0};
+        if (!open_next(list, one, filling->capacity))
+            goto err;
+    }
+    LsResponse *last = &list->items[list->n - 1];
+    if (last->n == filling->capacity) {
+        filling->capacity *= 2;
+        if (!reserve(last, filling->capacity))
+            goto err;
+    }
+    last->names[last->n] = name;
+    last->counts[last->n++] = one->counts[0];
+    filling->bytes = add(filling->bytes, bytes);
+    return true;
+err:
+    free(name);
+    return false;
 }

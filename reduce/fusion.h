@@ -22,6 +22,18 @@ typedef struct LsFusionRule {
  * memory, the list is as it was. */
 bool ls_fuse(LsResponseList *list, const LsFusionRule *rule);
 
+/* The buffer at the end of a list that is being filled; starts as {0}. */
+typedef struct LsFilling {
+    size_t capacity; /* tensors that its response has room for */
+    int64_t bytes;
+} LsFilling;
+
+/* Appends one tensor (a response of one, which is copied): to the last buffer where it fits, or as
+ * the next. For tensors all of one kind this is what ls_fuse() would make of them. false: out of
+ * memory. */
+bool ls_fuse_next(LsResponseList *list, LsFilling *filling, const LsFusionRule *rule,
+                  const LsResponse *one);
+
 /* Bytes of the response under the rule: of its tensors, padded; 0 where the operation has no buffer
  * that could be shared. */
 int64_t ls_fusion_bytes(const LsResponse *response, const LsFusionRule *rule);

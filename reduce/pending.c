@@ -56,7 +56,8 @@ remove_waiting(LsPending *pending, LsWaiting *waiting)
         remove_ready(pending, waiting);
     ls_roster_remove(&pending->waiting, &waiting->item);
     ls_request_clear(&waiting->request);
-    free(waiting);
+    waiting->next = pending->spare;
+    pending->spare = waiting;
 }
 
 static void
@@ -82,6 +83,11 @@ ls_pending_clear(LsPending *pending)
         remove_waiting(pending, (LsWaiting *)pending->waiting.first);
     while (pending->owed.first != NULL)
         remove_owed(pending, (Owed *)pending->owed.first);
+    while (pending->spare != NULL) {
+        LsWaiting *spare = pending->spare;
+        pending->spare = spare->next;
+        free(spare);
+    }
     ls_gate_clear(&pending->gate);
 }
 
@@ -103,9 +109,14 @@ release(LsPending *pending, LsGateGroup *group)
 static bool
 add_waiting(LsPending *pending, LsRequest *request, int64_t now_ns)
 {
-    LsWaiting *waiting = calloc(1, sizeof *waiting);
+    LsWaiting *waiting = pending->spare;
+    if (waiting == NULL)
+        waiting = malloc(sizeof *waiting);
+    else
+        pending->spare = waiting->next;
     if (waiting == NULL)
         return false;
+    *waiting = (LsWaiting){0};
     waiting->item.name = request->name;
     if (!ls_roster_add(&pending->waiting, &waiting->item)) {
         free(waiting);

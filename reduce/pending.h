@@ -44,6 +44,7 @@ typedef struct LsPending {
     LsRoster owed;
     LsWaiting *first, *last; /* those that are ready, in the order in which they became so */
     LsGate gate;
+    LsWaiting *spare; /* owned, by `next`: memory for what waits next */
 } LsPending;
 
 /* false: out of memory. */

@@ -151,15 +151,17 @@ ls_queue_finish_all(LsQueue *queue, LsEntry **entries, size_t n, int64_t buffer)
             entries[claimed++] = entries[i];
     }
     pthread_mutex_unlock(&queue->lock);
-    for (size_t i = 0; i < claimed; i++)
+    for (size_t i = 0; i < claimed; i++) {
         call_back(queue, entries[i], buffer, LOCKSTEP_OK, "");
+        ls_device_release(queue->plane, &entries[i]->use);
+    }
     pthread_mutex_lock(&queue->lock);
-    for (size_t i = 0; i < claimed; i++)
+    for (size_t i = 0; i < claimed; i++) {
         end_handle(queue, entries[i], LOCKSTEP_OK, NULL);
+        ls_queue_spare_entry(queue, entries[i]);
+    }
     pthread_cond_broadcast(&queue->done);
     pthread_mutex_unlock(&queue->lock);
-    for (size_t i = 0; i < claimed; i++)
-        ls_queue_free_entry(queue, entries[i]);
 }
 
 /* Sets the end and returns the list of what was on its way; NULL also where it was set before. */

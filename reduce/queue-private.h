@@ -21,6 +21,7 @@ struct LsQueue {
     LsRequestList waiting;
     LsEntry *first;     /* on their way */
     LsEntry *abandoned; /* failed, and still in use by the communication thread for all we know */
+    LsEntry *spare;     /* by `next`: memory for entries to come */
     size_t on_way;
     int waiters;
     bool leaving, ended;
@@ -36,5 +37,9 @@ struct LsQueue {
 /* Under the lock: into the list of those on their way, and out of it. */
 void ls_queue_link(LsQueue *queue, LsEntry *entry);
 void ls_queue_unlink(LsQueue *queue, LsEntry *entry);
+/* Zeroed; NULL: out of memory. */
+LsEntry *ls_queue_new_entry(LsQueue *queue);
+/* Under the lock, of an entry that uses nothing of the device: keeps its memory for the next. */
+void ls_queue_spare_entry(LsQueue *queue, LsEntry *entry);
 /* With what it uses of the device. May be NULL. */
 void ls_queue_free_entry(LsQueue *queue, LsEntry *entry);

@@ -38,11 +38,11 @@ typedef struct Submission {
 } Submission;
 
 static lockstep_status
-prepare(const LsQueue *queue, Submission *submission, const lockstep_tensor *tensor,
-        const LsWork *work, bool forget, int64_t now_ns)
+prepare(LsQueue *queue, Submission *submission, const lockstep_tensor *tensor, const LsWork *work,
+        bool forget, int64_t now_ns)
 {
     bool flat = tensor->shape == NULL;
-    submission->entry = calloc(1, sizeof *submission->entry);
+    submission->entry = ls_queue_new_entry(queue);
     if (submission->entry == NULL || !fill_request(&submission->request, queue->rank, tensor, work))
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "tensor %s: out of memory", tensor->name);
     *submission->entry = (LsEntry){.input = tensor->input,

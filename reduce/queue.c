@@ -39,6 +39,27 @@ ls_queue_set_plane(LsQueue *queue, LsPlane *plane, int ranks)
     queue->ranks = ranks;
 }
 
+LsEntry *
+ls_queue_new_entry(LsQueue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    LsEntry *entry = queue->spare;
+    if (entry != NULL)
+        queue->spare = entry->next;
+    pthread_mutex_unlock(&queue->lock);
+    if (entry == NULL)
+        return calloc(1, sizeof *entry);
+    *entry = (LsEntry){0};
+    return entry;
+}
+
+void
+ls_queue_spare_entry(LsQueue *queue, LsEntry *entry)
+{
+    entry->next = queue->spare;
+    queue->spare = entry;
+}
+
 void
 ls_queue_free_entry(LsQueue *queue, LsEntry *entry)
 {
@@ -57,6 +78,10 @@ ls_queue_free(LsQueue *queue)
     for (LsEntry *entry = queue->abandoned, *next; entry != NULL; entry = next) {
         next = entry->next;
         ls_queue_free_entry(queue, entry);
+    }
+    for (LsEntry *entry = queue->spare, *next; entry != NULL; entry = next) {
+        next = entry->next;
+        free(entry);
     }
     ls_request_list_clear(&queue->waiting);
     ls_handles_clear(&queue->handles);

@@ -134,6 +134,35 @@ test_fused_lists_can_be_fused_again(void)
     ls_response_list_clear(&list);
 }
 
+/* Tensors of one kind, filled in one after another: the buffers that the rule makes of the list. */
+static void
+test_filling_is_fusing(void)
+{
+    for (int round = 0; round < 300; round++) {
+        const LsFusionRule rule = {g_test_rand_int_range(0, 2000), g_test_rand_int_range(1, 9)};
+        LsResponseList fused = LS_RESPONSE_LIST_INIT, filled = LS_RESPONSE_LIST_INIT;
+        LsFilling filling = {0};
+        for (int t = g_test_rand_int_range(0, 60); t > 0; t--) {
+            g_autofree char *word =
+                g_strdup_printf("t%d:f:%d", t, g_test_rand_int_range(0, t % 9 == 0 ? 700 : 60));
+            add_word(&fused, word);
+            g_assert_true(ls_fuse_next(&filled, &filling, &rule, &fused.items[fused.n - 1]));
+        }
+        g_assert_true(ls_fuse(&fused, &rule));
+        g_assert_cmpuint(filled.n, ==, fused.n);
+        for (size_t i = 0; i < fused.n; i++) {
+            const LsResponse *a = &fused.items[i], *b = &filled.items[i];
+            g_assert_cmpuint(a->n, ==, b->n);
+            for (size_t k = 0; k < a->n; k++) {
+                g_assert_cmpstr(a->names[k], ==, b->names[k]);
+                g_assert_cmpint(a->counts[k], ==, b->counts[k]);
+            }
+        }
+        ls_response_list_clear(&fused);
+        ls_response_list_clear(&filled);
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -152,5 +181,6 @@ main(int argc, char **argv)
     g_test_add_func("/reduce/fusion/sizes-do-not-wrap-around", test_sizes_do_not_wrap_around);
     g_test_add_func("/reduce/fusion/fused-lists-can-be-fused-again",
                     test_fused_lists_can_be_fused_again);
+    g_test_add_func("/reduce/fusion/filling-is-fusing", test_filling_is_fusing);
     return g_test_run();
 }
