@@ -274,7 +274,7 @@ check_buffers(const LsProcess *process)
 static void
 test_train(void)
 {
-    const char *program[] = {train, "--steps", "5", "--size", "8", NULL};
+    const char *program[] = {train, "--steps", "5", "--size", "8", "--strategy", "plane=mpi", NULL};
     g_autofree char *folder = make_folder(), *with = NULL, *without = NULL;
     g_autoptr(GPtrArray) ranks = NULL;
 
