@@ -74,6 +74,7 @@ ls_executor_new(const LsExecutorConfig *config)
                            .wire = half ? LOCKSTEP_FLOAT16 : LOCKSTEP_BFLOAT16};
     executor->config = *config;
     executor->fusion = malloc((size_t)config->fusion_threshold_bytes + 1);
+    executor->packed = executor->reduced = executor->fusion;
     executor->mover = ls_mover_new(&mover);
     executor->lengths = calloc(2 * ranks, sizeof *executor->lengths);
     executor->offsets = calloc(ranks + 1, sizeof *executor->offsets);
@@ -109,13 +110,28 @@ copy(void *to, const void *from, size_t bytes)
         memcpy(to, from, bytes);
 }
 
+static bool
+is_squeezed(const LsExecutor *executor, const LsResponse *response)
+{
+    return executor->compressor != NULL && response->operation == LS_OPERATION_ALLREDUCE &&
+           response->dtype == LOCKSTEP_FLOAT32 && response->reduction <= LOCKSTEP_AVERAGE;
+}
+
+/* Copied into one buffer. */
+static bool
+is_packed(const LsExecutor *executor, const LsResponse *response)
+{
+    return response->n > 1 && response->operation == LS_OPERATION_ALLREDUCE &&
+           !is_squeezed(executor, response);
+}
+
 /* Where the buffer is packed, and from where it is unpacked. */
 static void
 place(LsExecutor *executor, const LsResponse *response, const LsBufferMark *mark)
 {
     LsPlane *plane = executor->config.plane;
     executor->packed = executor->reduced = executor->fusion;
-    if (plane->class->lend != NULL &&
+    if (is_packed(executor, response) && plane->class->lend != NULL &&
         ls_mover_is_direct(executor->mover, (lockstep_dtype)response->dtype,
                            (lockstep_op)response->reduction))
         plane->class->lend(plane, (size_t)mark->bytes, &executor->packed, &executor->reduced);
@@ -285,13 +301,6 @@ fail_tensors(LsExecutor *executor, const LsResponse *response)
     }
 }
 
-static bool
-is_squeezed(const LsExecutor *executor, const LsResponse *response)
-{
-    return executor->compressor != NULL && response->operation == LS_OPERATION_ALLREDUCE &&
-           response->dtype == LOCKSTEP_FLOAT32 && response->reduction <= LOCKSTEP_AVERAGE;
-}
-
 static const char *
 operation_text(const LsExecutor *executor, const LsResponse *response)
 {
@@ -301,7 +310,7 @@ operation_text(const LsExecutor *executor, const LsResponse *response)
                                                                      : "TOPK_ALLREDUCE";
     switch (response->operation) {
     case LS_OPERATION_ALLREDUCE:
-        return class->allreduce_text;
+        return executor->packed == executor->fusion ? class->allreduce_text : class->lent_text;
     case LS_OPERATION_REDUCESCATTER:
         return class->reduce_scatter_text;
     case LS_OPERATION_ALLGATHER:
@@ -360,17 +369,14 @@ run_on_host(LsExecutor *executor, const LsResponse *response, uint32_t name, LsB
 {
     LsPlane *plane = executor->config.plane;
     LsInstrument *instrument = executor->config.instrument;
-    bool packed = response->n > 1 && response->operation == LS_OPERATION_ALLREDUCE &&
-                  !is_squeezed(executor, response);
+    bool packed = is_packed(executor, response);
     if (plane->device != NULL) {
         lockstep_status fetched = ls_device_fetch(plane, executor->entries, response->n);
         if (fetched != LOCKSTEP_OK)
             return fetched;
     }
-    if (packed) {
-        place(executor, response, mark);
+    if (packed)
         pack(executor, response->n, mark);
-    }
     int64_t start = ls_instrument_operation_begin(instrument, name, mark);
     lockstep_status status = move(executor, response, mark, ret_failed);
     ls_instrument_operation_end(instrument, name, start, mark);
@@ -425,6 +431,8 @@ run_buffer(LsExecutor *executor, const LsResponse *response, LsBufferMark *mark)
                   ls_device_does(plane, response->operation, (lockstep_dtype)response->dtype,
                                  (lockstep_op)response->reduction);
     uint32_t name = 0;
+    if (!direct)
+        place(executor, response, mark);
     ls_instrument_name(executor->config.instrument, operation_text(executor, response), &name);
     executor->mark = mark;
     lockstep_status status = direct ? run_on_device(executor, response, name, mark, &failed)

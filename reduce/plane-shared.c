@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * reduce/plane-shared.c: ranks of one host reduce in memory that all of them see.
+ * reduce/plane-shared.c: ranks of one host reduce fused buffers in memory that all of them see.
  *
- * Each lays its elements into its section; after a barrier each folds its share of all sections, in
- * the order of the ranks, into the spare one, and after another barrier every rank finds the result
- * there: one reduce-scatter and no message but the barriers', where MPI copies each element from
- * process to process 2 (N - 1) / N times, with a system call for each piece. A buffer of several
- * tensors is packed right into the section and unpacked right out of the result (`lend`), so that
- * the fused copy is the only one. Nobody lays down the next buffer before all have folded this one
- * (the second barrier), and nobody folds the next before all have taken this result (its first).
+ * Each packs its tensors right into its section (`lend`); after a barrier each folds its share of
+ * all sections, in the order of the ranks, into the spare one, and after another barrier every rank
+ * unpacks the result from there. No message but the barriers', where MPI copies each element from
+ * process to process 2 (N - 1) / N times, with a system call for each piece. Nobody lays down the
+ * next buffer before all have folded this one (the second barrier), and nobody folds the next
+ * before all have taken this result (its first).
  *
- * What is short, and every other operation, is MPI's (plane-mpi.c); so is everything where the host
- * does not give such memory.
+ * What is short, a tensor that goes alone (its copies in and out would cost what MPI's do) and
+ * every other operation are MPI's (plane-mpi.c); so is everything where the host does not give such
+ * memory.
  */
 #include "reduce/plane.h"
 
@@ -29,11 +29,9 @@
 /* Of fewer bytes MPI's own call takes less than two barriers. */
 #define SHORT_BYTES ((size_t)16 * 1024)
 
-/* A tensor that lies elsewhere goes in pieces of the second; the first is there from the start. */
-#define FIRST_BYTES ((size_t)1024 * 1024)
-#define PIECE_BYTES ((size_t)4 * 1024 * 1024)
+#define FIRST_BYTES ((size_t)1024 * 1024) /* from the start; more when it is needed */
 
-/* Buffers that are larger go in pieces too. */
+/* Larger buffers are MPI's. */
 #define LEND_BYTES ((size_t)256 * 1024 * 1024)
 
 /* What is folded of all sections before the next is: it stays in the first cache. */
@@ -158,38 +156,17 @@ combine(const SharedPlane *plane, size_t bytes, lockstep_dtype dtype, lockstep_o
 }
 
 static lockstep_status
-reduce_short(SharedPlane *plane, const void *input, void *output, int64_t count,
-             lockstep_dtype dtype, lockstep_op op)
-{
-    lockstep_status status = plane->mpi->class->allreduce(
-        plane->mpi, input, output, count, dtype, op == LOCKSTEP_AVERAGE ? LOCKSTEP_SUM : op);
-    if (status == LOCKSTEP_OK && op == LOCKSTEP_AVERAGE)
-        ls_average_divide(dtype, output, (size_t)count, plane->shared.ranks);
-    return status;
-}
-
-static lockstep_status
 shared_allreduce(LsPlane *base, const void *input, void *output, int64_t count,
                  lockstep_dtype dtype, lockstep_op op)
 {
     SharedPlane *plane = (SharedPlane *)base;
-    size_t bytes = (size_t)count * ls_dtype_bytes((uint8_t)dtype);
-    void *own = ls_shared_section(&plane->shared, plane->shared.rank);
-    lockstep_status status = LOCKSTEP_OK;
-    if (bytes < SHORT_BYTES)
-        return reduce_short(plane, input, output, count, dtype, op);
-    if (input == own)
-        return combine(plane, bytes, dtype, op);
-    size_t most = bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
-    if (!ls_shared_reserve(&plane->shared, most))
-        most = plane->shared.there;
-    for (size_t at = 0; at < bytes && status == LOCKSTEP_OK; at += most) {
-        size_t size = bytes - at < most ? bytes - at : most;
-        memcpy(own, (const uint8_t *)input + at, size);
-        status = combine(plane, size, dtype, op);
-        if (status == LOCKSTEP_OK)
-            memcpy((uint8_t *)output + at, result_of(plane), size);
-    }
+    if (input == ls_shared_section(&plane->shared, plane->shared.rank))
+        return combine(plane, (size_t)count * ls_dtype_bytes((uint8_t)dtype), dtype, op);
+    lockstep_op sum = op == LOCKSTEP_AVERAGE ? LOCKSTEP_SUM : op;
+    lockstep_status status =
+        plane->mpi->class->allreduce(plane->mpi, input, output, count, dtype, sum);
+    if (status == LOCKSTEP_OK && op == LOCKSTEP_AVERAGE)
+        ls_average_divide(dtype, output, (size_t)count, plane->shared.ranks);
     return status;
 }
 
@@ -225,7 +202,8 @@ shared_alltoall(LsPlane *base, const void *send, const int64_t *send_offsets, vo
 
 const LsPlaneClass ls_plane_shared = {
     .name = "shared",
-    .allreduce_text = "SHARED_ALLREDUCE",
+    .allreduce_text = "MPI_ALLREDUCE",
+    .lent_text = "SHARED_ALLREDUCE",
     .broadcast_text = "MPI_BCAST",
     .allgather_text = "MPI_ALLGATHER",
     .reduce_scatter_text = "MPI_REDUCESCATTER",

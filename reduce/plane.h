@@ -58,6 +58,7 @@ typedef struct LsDeviceClass {
 typedef struct LsPlaneClass {
     const char *name;           /* of the setting `plane` */
     const char *allreduce_text; /* names of OPERATION records */
+    const char *lent_text;      /* of an allreduce in memory that was lent */
     const char *broadcast_text;
     const char *allgather_text;
     const char *reduce_scatter_text;
