@@ -62,7 +62,7 @@ def own_variables_count_more_than_horovods():
 
 def text_and_csv_say_the_same():
     _, out, _ = settings('plane', LOCKSTEP_PLANE='ring')
-    assert out.startswith('plane = ring (LOCKSTEP_PLANE)\n    auto|self|mpi|ring|'), out
+    assert out.startswith('plane = ring (LOCKSTEP_PLANE)\n    auto|self|shared|mpi|ring|'), out
     row = next(csv.DictReader(io.StringIO(settings('plane', '-f', 'csv', LOCKSTEP_PLANE='ring')[1])))
     assert row['value'] == 'ring' and row['agree'] in ('1', 'true'), row
 

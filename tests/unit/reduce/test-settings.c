@@ -143,7 +143,7 @@ test_refusals(void)
         {"linger_ms=1000000000000.000001", "linger_ms"},
         {"stall_limit_s=1000000001", "is not seconds from 0 to 1000000000"},
         {"fusion_threshold_bytes=1048577G", "is not bytes from 0 to 1048576G"},
-        {"plane=rings", "is not one of auto|self|mpi|ring|"},
+        {"plane=rings", "is not one of auto|self|shared|mpi|ring|"},
         {"control=", "is not one of coordinator|bitvector|tree"},
         {"grouping=colour", "is not one of auto|none|lists|layer|slices|bytes|depth|file"},
         {"groups=//" FIFTY "/" FIFTY "/" FIFTY "/" FIFTY "/" FIFTY, "groups"}, /* 256 bytes */
