@@ -55,6 +55,8 @@ add_row(Maker *maker, LsRowKind kind, uint32_t track, uint32_t lane, const char 
     if (maker->fold < LS_FOLD_BAND && (kind == LS_ROW_SPANS || kind == LS_ROW_COMMUNICATION ||
                                        kind == LS_ROW_COUNTER || kind == LS_ROW_TENSOR))
         height = floor(height * maker->view->stretch);
+    if (kind == LS_ROW_TENSOR && maker->fold == LS_FOLD_BAND)
+        height = floor(height * MAX(maker->view->stretch, 1));
     if (kind == LS_ROW_BAND && maker->fold == LS_FOLD_BAND)
         height = floor(height * MIN(maker->view->stretch, 1));
     LsRow row = {

@@ -17,6 +17,8 @@ enum { MIN_RANGE_NS = 100 };
  * line per rank may shrink until it is no line. */
 static const double MAX_STRETCH[LS_N_FOLDS] = {1.8, 1.8, 2.8, 1};
 static const double MIN_STRETCH[LS_N_FOLDS] = {0.76, 0.76, 1, 1}, MIN_BAND = 7.0 / 15;
+/* One line a tensor, on the other hand, grows until each is named. */
+static const double MAX_TENSOR_BAND = 1.8;
 
 double
 ls_view_x_of(const LsView *view, int64_t time_ns)
@@ -159,11 +161,14 @@ ls_view_fit(LsView *view, const LsModel *model)
     view->stretch = 1;
     view->fold = ls_view_find_fold(view, model);
     double height = find_height(model, view), least = MIN_STRETCH[view->fold];
+    double most = MAX_STRETCH[view->fold];
     if (height <= 0)
         return;
     if (view->fold == LS_FOLD_BAND && view->mode == LS_VIEW_RANKS)
         least = MIN_BAND;
-    view->stretch = CLAMP(view->height / height, least, MAX_STRETCH[view->fold]);
+    if (view->fold == LS_FOLD_BAND && view->mode == LS_VIEW_TENSORS)
+        most = MAX_TENSOR_BAND;
+    view->stretch = CLAMP(view->height / height, least, most);
     while (view->stretch > least && find_height(model, view) > view->height)
         view->stretch = MAX(view->stretch - 0.05, least);
 }

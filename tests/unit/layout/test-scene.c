@@ -269,6 +269,38 @@ test_same_warmup(void)
     ls_activity_free(activity);
 }
 
+/* As many tensors as do not fit with more than a line each: the lines share the room that there is,
+ * and grow until all are named. */
+static void
+test_tensor_lines_grow(void)
+{
+    LsProcess *process = sample_process(0, 1, "host");
+    sample_step(process, 0, 0, 1000);
+    for (int i = 0; i < 40; i++) {
+        g_autofree char *name = g_strdup_printf("tensor %d", i);
+        sample_use(process, name, 0, LS_NONE, 10 * i, 900);
+    }
+    g_autoptr(LsTrace) trace = sample_freeze(&process, 1, 1);
+    LsActivity *activity = ls_activity_new(trace);
+    LsModel *model = ls_model_new(trace, activity);
+    static const double ROOM[] = {300, 450, 560};
+    for (size_t i = 0; i < G_N_ELEMENTS(ROOM); i++) {
+        LsScene *scene = ls_scene_new(model);
+        LsView view;
+        ls_view_init(&view, model, 1000, ROOM[i], 1);
+        ls_view_set_mode(&view, model, LS_VIEW_TENSORS);
+        ls_scene_update(scene, &view);
+        double height = find_row(scene, 0, LS_ROW_TENSOR)->height;
+        g_assert_cmpint(view.fold, ==, LS_FOLD_BAND);
+        g_assert_cmpfloat(height, >=, i == 0 ? 8 : i == 1 ? 10 : 13);
+        g_assert_true(i == 0 || scene->content_height <= ROOM[i]);
+        ls_view_clear(&view);
+        ls_scene_free(scene);
+    }
+    ls_model_free(model);
+    ls_activity_free(activity);
+}
+
 /* Two runs in one folder use the same names and numbers: nothing is paired between them. */
 static void
 test_two_runs(void)
@@ -450,6 +482,7 @@ main(int argc, char **argv)
     g_test_add_func("/layout/view/zoom-keeps-what-is-under-the-pointer", test_zoom);
     g_test_add_func("/layout/view/starts-at-the-slowest-steady-step", test_start_view);
     g_test_add_func("/layout/steps/warm-up-is-that-of-the-report", test_same_warmup);
+    g_test_add_func("/layout/view/lines-of-tensors-grow-into-the-room", test_tensor_lines_grow);
     g_test_add_func("/layout/model/two-runs-are-not-paired", test_two_runs);
     g_test_add_func("/layout/rows/a-group-bears-its-layer's-name", test_group_labels);
     g_test_add_func("/layout/power/the-run's-is-the-sum-of-its-devices", test_run_power);
