@@ -241,12 +241,13 @@ static void *
 run(void *user)
 {
     int64_t pause = FLUSH_FIRST_NS;
+    ls_recorder_count_thread(1);
     ls_recorder_set_thread_name("lockstep flush");
     ls_cupti_activity_is_own_thread();
     while (atomic_load(&cupti.stop) == 0) {
         ls_futex_wait(&cupti.stop, 0, pause);
         pause = 2 * pause < FLUSH_EVERY_NS ? 2 * pause : FLUSH_EVERY_NS;
-        if (atomic_load(&cupti.stop) != 0 || !ls_tracer_is_ours())
+        if (atomic_load(&cupti.stop) != 0 || !ls_tracer_is_ours() || ls_recorder_is_abandoned())
             break;
         cupti.api.cuptiActivityFlushAll(0);
         describe();
@@ -259,6 +260,7 @@ run(void *user)
     }
     atomic_store(&cupti.is_running, 0);
     ls_futex_wake(&cupti.is_running);
+    ls_recorder_count_thread(-1);
     return NULL;
 }
 

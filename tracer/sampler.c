@@ -324,10 +324,11 @@ static void *
 run(void *user)
 {
     int64_t period = SECOND / ls_tracer_settings()->power, next;
+    ls_recorder_count_thread(1);
     ls_recorder_set_thread_name("lockstep power");
     open_node();
     next = ls_recorder_now();
-    while (atomic_load(&sampler.stop) == 0 && ls_tracer_is_ours()) {
+    while (atomic_load(&sampler.stop) == 0 && ls_tracer_is_ours() && !ls_recorder_is_abandoned()) {
         int64_t now = ls_recorder_now();
         if (now < next) {
             ls_futex_wait(&sampler.stop, 0, next - now);
@@ -352,6 +353,7 @@ run(void *user)
         ls_tracer_note(0, "power of GPUs is not recorded: this process has no CUDA");
     atomic_store(&sampler.is_running, 0);
     ls_futex_wake(&sampler.is_running);
+    ls_recorder_count_thread(-1);
     return NULL;
 }
 

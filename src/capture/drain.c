@@ -246,10 +246,24 @@ leave_descriptors(void)
         close(fd);
 }
 
+/* main may have left by pthread_exit: the process lives until its last thread ends, which must not
+ * be ours. The others hand over what they have; then this one ends, or is ended by the keeper. */
+static bool
+is_alone(LsDrain *drain)
+{
+    int ours = atomic_load(drain->threads);
+    if (!ls_process_is_abandoned(ours))
+        return false;
+    atomic_store(drain->is_abandoned, 1);
+    ls_futex_wake(drain->is_abandoned);
+    return ours == 1;
+}
+
 static void *
 run(void *user)
 {
     LsDrain *drain = user;
+    atomic_fetch_add(drain->threads, 1);
     prctl(PR_SET_NAME, "lockstep drain"); /* of this thread, for who lists them */
     leave_descriptors();
     if (drain->area->header->folder[0] != '\0')
@@ -264,15 +278,14 @@ run(void *user)
             atomic_store(&drain->flush_done, asked);
             ls_futex_wake(&drain->flush_done);
         }
-        /* main may have left by pthread_exit: the process lives until its last thread ends, which
-         * must not be ours. */
-        if (++drain->rounds % ABANDONED_EVERY == 0 && ls_process_is_abandoned(1))
+        if (++drain->rounds % ABANDONED_EVERY == 0 && is_alone(drain))
             break;
         wait(drain);
     }
     close_file(drain);
     atomic_store(&drain->flush_done, atomic_load(&drain->flush_asked));
     ls_futex_wake(&drain->flush_done);
+    atomic_fetch_sub(drain->threads, 1);
     atomic_store(&drain->is_running, 0);
     ls_futex_wake(&drain->is_running);
     return NULL;

@@ -30,6 +30,8 @@ typedef struct LsDrain {
     void (*off)(void); /* stops recording: there is no file */
     int64_t (*measure)(void); /* what a record costs, in ns; below 0: not known */
     LsWindow *window;
+    _Atomic int *threads;           /* of ours, this one among them */
+    _Atomic uint32_t *is_abandoned; /* futex */
 
     _Atomic uint32_t wake; /* futex: something to do before the next round */
     _Atomic uint32_t is_waiting;

@@ -139,7 +139,7 @@ ls_process_has_ended(uint32_t pid, uint64_t start_ticks, uint64_t pid_namespace)
 }
 
 bool
-ls_process_is_abandoned(int ours)
+ls_process_has_left_main(void)
 {
     char path[64], target[8];
     Stat stat;
@@ -148,8 +148,12 @@ ls_process_is_abandoned(int ours)
     snprintf(path, sizeof path, "/proc/%u/task/%u/exe", pid, pid);
     if (readlink(path, target, sizeof target) >= 0 || errno != ENOENT)
         return false;
-    if (!read_process_stat(pid, &stat) || !is_gone(stat.state))
-        return false;
-    int n = count_threads(pid);
+    return read_process_stat(pid, &stat) && is_gone(stat.state);
+}
+
+bool
+ls_process_is_abandoned(int ours)
+{
+    int n = ls_process_has_left_main() ? count_threads((uint32_t)getpid()) : -1;
     return n >= 0 && n <= ours;
 }

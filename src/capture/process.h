@@ -19,3 +19,5 @@ bool ls_process_has_ended(uint32_t pid, uint64_t start_ticks, uint64_t pid_names
 
 /* Whether the main thread of this process has gone and at most `ours` other threads are left. */
 bool ls_process_is_abandoned(int ours);
+/* Whether the main thread has ended (by pthread_exit) and others have not. */
+bool ls_process_has_left_main(void);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <signal.h>
 
 #include "capture/area.h"
 #include "capture/drain.h"
@@ -26,6 +27,10 @@ typedef struct LsRecorder {
     uint32_t lives;         /* openings so far */
     bool is_stuck;          /* a drain thread never ended: no opening any more */
     _Atomic bool has_tried; /* a mark has tried to open */
+    _Atomic int threads;           /* of ours */
+    _Atomic uint32_t is_abandoned; /* futex: only they are left */
+    _Atomic bool has_keeper;
+    sigset_t keeper_mask; /* of who made it */
     _Atomic uint32_t notices[64]; /* hashes of what was said on standard error */
     LsRing *words;                /* ring of the process itself; NULL: none */
     LsSettings settings;
@@ -46,6 +51,12 @@ ls_recorder_is_open(void)
 
 /* Opens on behalf of marks, once in the life of a process, if the environment names a folder. */
 void ls_recorder_open_for_marks(void);
+
+/* Closes it for good, whoever has opened it. */
+void ls_recorder_close_at_exit(void);
+
+/* The calling thread's end is told of, though it records nothing. */
+void ls_thread_watch(void);
 
 /* Prepares the key whose destructor gives rings back. */
 void ls_thread_open(void);

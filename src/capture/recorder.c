@@ -176,6 +176,8 @@ start_drain(void)
     drain->off = turn_off;
     drain->measure = ls_thread_measure;
     drain->window = &ls_recorder.window;
+    drain->threads = &ls_recorder.threads;
+    drain->is_abandoned = &ls_recorder.is_abandoned;
     return ls_drain_start(drain);
 }
 
@@ -247,6 +249,9 @@ forget(void)
     ls_recorder.names.area = NULL;
     ls_recorder.opens = 0;
     ls_recorder.is_stuck = false;
+    atomic_store(&ls_recorder.threads, 0);
+    atomic_store(&ls_recorder.is_abandoned, 0);
+    atomic_store(&ls_recorder.has_keeper, false);
     ls_recorder.words = NULL;
     ls_recorder.area.header = NULL;
     ls_recorder.has_tried = true; /* marks of a child do not open a recorder of its own */
@@ -265,6 +270,8 @@ ls_recorder_open(const char *folder)
         status = open_locked(folder);
     if (status == LS_OK)
         ls_recorder.opens++;
+    if (status == LS_OK)
+        ls_thread_watch();
     pthread_mutex_unlock(&ls_recorder.lock);
     ls_visit_end(visit);
     return status;
@@ -328,8 +335,8 @@ ls_recorder_close(void)
 
 /* Where exit() comes from a signal handler that has interrupted an opening, the lock never comes
  * free: the rings stay, as after _exit(). */
-__attribute__((destructor)) static void
-close_at_exit(void)
+__attribute__((destructor)) void
+ls_recorder_close_at_exit(void)
 {
     if (ls_recorder.pid != getpid())
         return;
@@ -375,6 +382,18 @@ ls_recorder_set_rank(int rank, int world, int local_rank)
     }
     pthread_mutex_unlock(&ls_recorder.lock);
     ls_visit_end(visit);
+}
+
+void
+ls_recorder_count_thread(int change)
+{
+    atomic_fetch_add(&ls_recorder.threads, change);
+}
+
+bool
+ls_recorder_is_abandoned(void)
+{
+    return atomic_load_explicit(&ls_recorder.is_abandoned, memory_order_relaxed) != 0;
 }
 
 const char *

@@ -49,6 +49,11 @@ LS_CAPTURE_API void ls_recorder_write(const LsRecord *record);
  * time from `from_ns` to the record's end. What is told of so late that this is not known any more
  * counts as lost. Takes a lock where the recording is bounded. */
 LS_CAPTURE_API void ls_recorder_write_late(const LsRecord *record, int64_t from_ns);
+/* A thread of ours, other than the recorder's, begins (1) or ends (-1), told by itself. A process
+ * whose main thread has left by pthread_exit() lives until its last thread ends, which must not be
+ * ours: each looks now and then whether only they are left, and ends. */
+LS_CAPTURE_API void ls_recorder_count_thread(int change);
+LS_CAPTURE_API bool ls_recorder_is_abandoned(void);
 /* The NVTX range that the user bounds the recording by, "" if none: whoever sees ranges says when
  * one of this name begins (true) and ends. */
 LS_CAPTURE_API const char *ls_recorder_get_range(void);

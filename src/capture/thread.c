@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "capture/compat.h"
+#include "capture/keeper.h"
 #include "capture/recorder-private.h"
 #include "capture/visit.h"
 
@@ -44,6 +45,14 @@ leave(void *user)
     if (self->life == atomic_load(&ls_gate->opening))
         atomic_store_explicit(&self->ring->state, LS_RING_ENDED, memory_order_release);
     self->life = NO_LIFE;
+    ls_keeper_look();
+}
+
+void
+ls_thread_watch(void)
+{
+    if (has_thread_key)
+        pthread_setspecific(thread_key, &thread);
 }
 
 void
@@ -93,8 +102,7 @@ take_ring(LsThread *self, uint32_t life)
     }
     if (self->name[0] != '\0')
         name_ring(self);
-    if (has_thread_key)
-        pthread_setspecific(thread_key, self);
+    ls_thread_watch();
     return true;
 }
 
