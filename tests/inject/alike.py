@@ -46,6 +46,8 @@ def victims():
     """What a program bounds itself by, while it records."""
     names = ["cancelled", "errors-nobody-reads", "errors-full", "errors-beyond-limit", "no-descriptors",
              "no-descriptors-later"]
+    if b"__tsan_init" not in open(CAPTURE, "rb").read():  # it keeps a thread of its own
+        names.append("main-leaves-traced")
     if IS_PLAIN:  # a sanitizer has its own stacks and address space
         names += ["little-stack", "address-space"]
     if os.geteuid() == 0:

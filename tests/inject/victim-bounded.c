@@ -4,6 +4,7 @@
  * stack; an address space, descriptors or files that are bounded; a standard error that nobody
  * reads. What it prints and how it ends is the same with and without recording (alike.py).
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -161,6 +162,31 @@ do_other_root(void)
     return mark_in_thread(NULL);
 }
 
+static void *
+outlive(void *user)
+{
+    usleep(100000);
+    printf("the last thread\n"); /* flushed as the process ends */
+    return user;
+}
+
+/* With the tracer's own threads, which must not outlive the program's. */
+static int
+do_main_leaves_traced(void)
+{
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    void *tracer = path != NULL ? dlopen(path, RTLD_NOW) : NULL;
+    int (*come_in)(void) = NULL;
+    pthread_t thread;
+    if (tracer != NULL)
+        *(void **)&come_in = dlsym(tracer, "InitializeInjection");
+    if (come_in != NULL)
+        come_in();
+    if (pthread_create(&thread, NULL, outlive, NULL) != 0)
+        return 77;
+    pthread_exit(NULL);
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
@@ -169,7 +195,7 @@ static const struct {
     {"address-space", do_address_space},   {"errors-nobody-reads", do_errors_nobody_reads},
     {"errors-full", do_errors_full},       {"errors-beyond-limit", do_errors_beyond_limit},
     {"no-descriptors", do_no_descriptors}, {"no-descriptors-later", do_no_descriptors_later},
-    {"other-root", do_other_root},
+    {"other-root", do_other_root},         {"main-leaves-traced", do_main_leaves_traced},
 };
 
 int
