@@ -51,9 +51,12 @@ compare_use(const void *a, const void *b, void *user)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+/* Of a clock that could not be placed nothing can be told. */
 static int64_t
 get_doubt(const LsRank *rank)
 {
+    if (rank->clock_method == LS_CLOCK_NONE)
+        return LS_TIME_MAX;
     return rank->clock_uncertainty_ns + (rank->recorded ? 0 : TICK_DOUBT_NS);
 }
 
