@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,13 +52,20 @@ LsStatus
 ls_writer_find_folder(const char *folder, LsAreaHeader *ret_header)
 {
     struct statx folder_stat;
-    char *path = realpath(folder, NULL);
-    bool fits = path != NULL && strlen(path) < sizeof ret_header->folder;
-    if (path != NULL && !fits)
+    /* Into memory of ours: a library of the address sanitizer that is loaded late calls the
+     * realpath of the first glibc, which makes none. */
+    char *path = malloc(PATH_MAX);
+    if (path == NULL)
+        return LS_ERR_NO_MEMORY;
+    bool is_there = realpath(folder, path) != NULL;
+    bool fits = is_there && strlen(path) < sizeof ret_header->folder;
+    if (is_there && !fits)
         errno = ENAMETOOLONG;
     if (fits)
         memcpy(ret_header->folder, path, strlen(path) + 1);
+    int error = errno;
     free(path);
+    errno = error;
     if (!fits || statx(AT_FDCWD, ret_header->folder, AT_STATX_SYNC_AS_STAT, STATX_INO | STATX_BTIME,
                        &folder_stat) != 0)
         return LS_ERR_SYSTEM;
