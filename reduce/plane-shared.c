@@ -22,7 +22,6 @@
 #include "reduce/shared-mpi.h"
 #include "reduce/world-mpi.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,21 +137,26 @@ fold(const SharedPlane *plane, size_t bytes, lockstep_dtype dtype, lockstep_op o
     return status;
 }
 
-/* What lies in the sections becomes the result. The barriers are between processes: the fences keep
- * the compiler, and a processor that reorders, from moving accesses over them. */
+/* All processes come here before any goes on, and each sees what the others have written. The
+ * fences keep a processor that reorders from moving accesses over MPI's call; GCC's builtin, since
+ * it refuses C11's under the thread sanitizer. */
+static lockstep_status
+meet(const SharedPlane *plane)
+{
+    __sync_synchronize();
+    lockstep_status status = ls_mpi_check(MPI_Barrier(plane->shared.communicator), "MPI_Barrier");
+    __sync_synchronize();
+    return status;
+}
+
+/* What lies in the sections becomes the result. */
 static lockstep_status
 combine(const SharedPlane *plane, size_t bytes, lockstep_dtype dtype, lockstep_op op)
 {
-    atomic_thread_fence(memory_order_seq_cst);
-    lockstep_status status = ls_mpi_check(MPI_Barrier(plane->shared.communicator), "MPI_Barrier");
-    atomic_thread_fence(memory_order_seq_cst);
+    lockstep_status status = meet(plane);
     if (status == LOCKSTEP_OK)
         status = fold(plane, bytes, dtype, op);
-    atomic_thread_fence(memory_order_seq_cst);
-    if (status == LOCKSTEP_OK)
-        status = ls_mpi_check(MPI_Barrier(plane->shared.communicator), "MPI_Barrier");
-    atomic_thread_fence(memory_order_seq_cst);
-    return status;
+    return status == LOCKSTEP_OK ? meet(plane) : status;
 }
 
 static lockstep_status
