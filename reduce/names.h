@@ -11,15 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "reduce/roster.h"
+
 struct LsEntry;
 
 typedef struct LsName {
-    struct LsName *next; /* in its bucket */
+    LsRosterItem item;
     struct LsEntry *on_way;
     int64_t submissions;
     uint32_t record_name;
     uint32_t record_group; /* id of its group's name; 0: none, or nothing was recorded yet */
-    uint32_t hash;
     /* What compression left out of the last time (reduce/compress.h): of what this rank gave, and
      * of the part that it sums. Owned; the communication thread's. */
     float *residuals[2];
@@ -28,9 +29,8 @@ typedef struct LsName {
 } LsName;
 
 typedef struct LsNames {
-    LsName **buckets; /* owned; a power of two of them, or none */
-    size_t n, n_buckets;
-} LsNames;
+    LsRoster roster; /* of LsName, owned */
+} LsNames;           /* all zero: empty */
 
 /* NULL: never seen. */
 LsName *ls_names_find(const LsNames *names, const char *text);
