@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-static const char *const planes[] = {"shared", "mpi", "ring", "halving", "hierarchical", "hybrid", "server"};
+static const char *const planes[] = {"shared",       "mpi",    "ring",  "halving",
+                                     "hierarchical", "hybrid", "server"};
 
 static lockstep_context *
 open_plane(const char *plane)
@@ -100,30 +101,6 @@ test_allgather_refused(void)
     support_close(context);
 }
 
-static double
-value_of(lockstep_op op, int64_t i, int rank)
-{
-    return op == LOCKSTEP_PRODUCT ? 1 + (double)((i + rank) % 3 == 0)
-                                  : (double)((i * 3 + rank * 5) % 11);
-}
-
-static double
-expect(lockstep_dtype dtype, lockstep_op op, int64_t i)
-{
-    int ranks = support_ranks();
-    double sum = 0, product = 1, least = INFINITY, most = -INFINITY;
-    for (int rank = 0; rank < ranks; rank++) {
-        double value = value_of(op, i, rank);
-        sum += value;
-        product *= value;
-        least = fmin(least, value);
-        most = fmax(most, value);
-    }
-    double average = dtype >= LOCKSTEP_INT8 ? trunc(sum / ranks) : sum / ranks;
-    const double results[] = {sum, average, least, most, product};
-    return support_round(dtype, results[op]);
-}
-
 static void
 scatter(lockstep_context *context, int64_t rows, int64_t columns, lockstep_dtype dtype,
         lockstep_op op)
@@ -136,7 +113,7 @@ scatter(lockstep_context *context, int64_t rows, int64_t columns, lockstep_dtype
     void *input = g_malloc((size_t)(count + 1) * support_bytes(dtype));
     void *output = g_malloc0((size_t)(own + 1) * support_bytes(dtype));
     for (int64_t i = 0; i < count; i++)
-        support_put(input, dtype, i, value_of(op, i, rank));
+        support_put(input, dtype, i, support_input(dtype, op, i, rank));
     lockstep_tensor tensor = support_tensor("scattered", input, output, count, dtype);
     lockstep_handle handle;
     tensor.shape = shape;
@@ -144,7 +121,8 @@ scatter(lockstep_context *context, int64_t rows, int64_t columns, lockstep_dtype
     assert_status(lockstep_reduce_scatter(context, &tensor, op, &handle), LOCKSTEP_OK);
     assert_status(lockstep_wait(context, handle, -1), LOCKSTEP_OK);
     for (int64_t i = 0; i < own; i++) {
-        double got = support_get(output, dtype, i), expected = expect(dtype, op, before + i);
+        double got = support_get(output, dtype, i),
+               expected = support_expect(dtype, op, before + i, support_ranks());
         if (got != expected)
             g_error("rank %d, dtype %d, op %d, %d x %d, element %d: %g, expected %g", rank, dtype,
                     op, (int)rows, (int)columns, (int)i, got, expected);

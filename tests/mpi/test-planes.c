@@ -13,7 +13,8 @@
 
 #define N_KINDS (8 * 5)
 
-static const char *const planes[] = {"shared", "mpi", "ring", "halving", "hierarchical", "hybrid", "server"};
+static const char *const planes[] = {"shared",       "mpi",    "ring",  "halving",
+                                     "hierarchical", "hybrid", "server"};
 static const char *const op_texts[] = {"sum", "average", "min", "max", "product"};
 static bool whole;
 
