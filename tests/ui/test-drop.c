@@ -10,14 +10,14 @@
 #include <glib/gstdio.h>
 #include <gtk/gtk.h>
 
-#include "samples/synth-run.h"
+#include "sample-run.h"
 #include "ui/appearance.h"
 #include "ui/window.h"
 
 #define PATIENCE_MS 20000
 
 static GtkApplication *app;
-static char *folder, *run;
+static SampleRun run;
 
 typedef enum Word { ENTER, POSITION, STATUS, DROP, FINISHED, SELECTION, URIS, COPY, N_WORDS } Word;
 
@@ -170,7 +170,7 @@ static void
 test_folder(void)
 {
     GtkWindow *window = open_window();
-    g_autofree char *uri = g_filename_to_uri(run, NULL, NULL);
+    g_autofree char *uri = g_filename_to_uri(run.path, NULL, NULL);
     g_autofree char *uris = g_strconcat(uri, "\r\n", NULL);
     drop(window, uris);
     g_assert_cmpstr(wait_for_page(window), ==, "run");
@@ -184,13 +184,13 @@ test_files(void)
 {
     GtkWindow *window = open_window();
     g_autoptr(GString) uris = g_string_new(NULL);
-    g_autoptr(GDir) files = g_dir_open(run, 0, NULL);
-    ls_window_open(LS_WINDOW(window), (const char *const *)&run, 1);
+    g_autoptr(GDir) files = g_dir_open(run.path, 0, NULL);
+    ls_window_open(LS_WINDOW(window), (const char *const *)&run.path, 1);
     g_assert_cmpstr(wait_for_page(window), ==, "run");
     for (const char *name = g_dir_read_name(files); name; name = g_dir_read_name(files)) {
         if (!g_str_has_prefix(name, "rank-00001") && !g_str_has_prefix(name, "rank-00003"))
             continue;
-        g_autofree char *path = g_build_filename(run, name, NULL);
+        g_autofree char *path = g_build_filename(run.path, name, NULL);
         g_autofree char *uri = g_filename_to_uri(path, NULL, NULL);
         g_string_append_printf(uris, "%s\r\n", uri);
     }
@@ -205,7 +205,7 @@ static void
 test_other_file(void)
 {
     GtkWindow *window = open_window();
-    g_autofree char *path = g_build_filename(folder, "a picture.png", NULL);
+    g_autofree char *path = g_build_filename(run.folder, "a picture.png", NULL);
     g_autofree char *uri = g_filename_to_uri(path, NULL, NULL);
     g_autofree char *uris = g_strconcat(uri, "\r\n", NULL);
     g_assert_true(g_file_set_contents(path, "\211PNG\r\n\032\n", 8, NULL));
@@ -215,35 +215,13 @@ test_other_file(void)
     gtk_window_destroy(window);
 }
 
-static void
-write_run(void)
-{
-    char error[256];
-    LsSynthOptions options = ls_synth_options();
-    options.steps = 4;
-    folder = g_dir_make_tmp("lockstep drop \303\244-XXXXXX", NULL);
-    run = g_build_filename(folder, "run", NULL);
-    if (!ls_synth_run_write(&options, run, NULL, error, sizeof(error)))
-        g_error("%s", error);
-}
-
-static void
-remove_run(void)
-{
-    g_autoptr(GDir) files = g_dir_open(run, 0, NULL);
-    for (const char *name = g_dir_read_name(files); name; name = g_dir_read_name(files)) {
-        g_autofree char *path = g_build_filename(run, name, NULL);
-        g_unlink(path);
-    }
-    g_rmdir(run);
-    g_rmdir(folder);
-}
-
 int
 main(int argc, char **argv)
 {
     gtk_test_init(&argc, &argv, NULL);
-    write_run();
+    LsSynthOptions options = ls_synth_options();
+    options.steps = 4;
+    run = sample_run_write(&options, "lockstep drop \303\244-XXXXXX");
     ls_appearance_start("light");
     app = gtk_application_new(NULL, G_APPLICATION_NON_UNIQUE);
     g_application_register(G_APPLICATION(app), NULL, NULL);
@@ -251,6 +229,6 @@ main(int argc, char **argv)
     g_test_add_func("/ui/drop/files-open-in-place-of-the-run", test_files);
     g_test_add_func("/ui/drop/another-file-is-told-of", test_other_file);
     int status = g_test_run();
-    remove_run();
+    sample_run_remove(&run);
     return status;
 }

@@ -5,11 +5,10 @@
 #include <X11/extensions/XTest.h>
 #include <X11/keysym.h>
 #include <gdk/x11/gdkx.h>
-#include <glib/gstdio.h>
 #include <gtk/gtk.h>
 
 #include "layout/hit.h"
-#include "samples/synth-run.h"
+#include "sample-run.h"
 #include "ui/appearance.h"
 #include "ui/window-actions.h"
 #include "ui/window.h"
@@ -23,7 +22,7 @@ typedef struct Fixture {
 } Fixture;
 
 static GtkApplication *app;
-static char *folder, *run;
+static SampleRun run;
 
 static gboolean
 tick(void *user)
@@ -71,7 +70,7 @@ static void
 set_up(Fixture *fixture, const void *data)
 {
     set_up_empty(fixture, data);
-    ls_window_open(fixture->window, (const char *const *)&run, 1);
+    ls_window_open(fixture->window, (const char *const *)&run.path, 1);
     g_assert_true(wait_until(is_run_shown, fixture));
 }
 
@@ -237,17 +236,17 @@ static void
 test_starts_within_the_recording(Fixture *fixture, const void *data)
 {
     ls_window_set_start(fixture->window, -1, 3600 * INT64_C(1000000000));
-    ls_window_open(fixture->window, (const char *const *)&run, 1);
+    ls_window_open(fixture->window, (const char *const *)&run.path, 1);
     g_assert_true(wait_until(is_error_shown, fixture));
     g_assert_null(ls_session_get_document(fixture->session));
-    ls_window_open(fixture->window, (const char *const *)&run, 1);
+    ls_window_open(fixture->window, (const char *const *)&run.path, 1);
     g_assert_true(wait_until(is_run_shown, fixture));
 }
 
 static void
 test_cancels(Fixture *fixture, const void *data)
 {
-    ls_window_open(fixture->window, (const char *const *)&run, 1);
+    ls_window_open(fixture->window, (const char *const *)&run.path, 1);
     g_assert_cmpstr(ls_window_get_page(fixture->window), ==, "loading");
     act(fixture, "win.cancel");
     g_assert_cmpstr(ls_window_get_page(fixture->window), ==, "empty");
@@ -369,37 +368,15 @@ test_turns_dark(Fixture *fixture, const void *data)
     g_assert_false(ls_appearance_get_theme()->dark);
 }
 
-static void
-write_run(void)
-{
-    char error[256];
-    LsSynthOptions options = ls_synth_options();
-    options.steps = 12;
-    options.late_rank = LATE_RANK;
-    options.late_ns = 20000000;
-    folder = g_dir_make_tmp("lockstep-window-XXXXXX", NULL);
-    run = g_build_filename(folder, "run", NULL);
-    if (!ls_synth_run_write(&options, run, NULL, error, sizeof(error)))
-        g_error("%s", error);
-}
-
-static void
-remove_run(void)
-{
-    g_autoptr(GDir) files = g_dir_open(run, 0, NULL);
-    for (const char *name = g_dir_read_name(files); name; name = g_dir_read_name(files)) {
-        g_autofree char *path = g_build_filename(run, name, NULL);
-        g_unlink(path);
-    }
-    g_rmdir(run);
-    g_rmdir(folder);
-}
-
 int
 main(int argc, char **argv)
 {
     gtk_test_init(&argc, &argv, NULL);
-    write_run();
+    LsSynthOptions options = ls_synth_options();
+    options.steps = 12;
+    options.late_rank = LATE_RANK;
+    options.late_ns = 20000000;
+    run = sample_run_write(&options, "lockstep-window-XXXXXX");
     ls_appearance_start("light");
     app = gtk_application_new(NULL, G_APPLICATION_NON_UNIQUE);
     g_application_register(G_APPLICATION(app), NULL, NULL);
@@ -421,6 +398,6 @@ main(int argc, char **argv)
     ADD("obeys-keys-after-a-click", set_up, test_obeys_keys_after_a_click);
     ADD("turns-dark", set_up, test_turns_dark);
     int status = g_test_run();
-    remove_run();
+    sample_run_remove(&run);
     return status;
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tests/ui/sample-run.c: written by samples/synth-run, removed file by file. */
+#include "sample-run.h"
+
+#include <glib/gstdio.h>
+
+SampleRun
+sample_run_write(const LsSynthOptions *options, const char *template)
+{
+    char error[256];
+    SampleRun run = {.folder = g_dir_make_tmp(template, NULL)};
+    run.path = g_build_filename(run.folder, "run", NULL);
+    if (!ls_synth_run_write(options, run.path, NULL, error, sizeof(error)))
+        g_error("%s", error);
+    return run;
+}
+
+void
+sample_run_remove(SampleRun *run)
+{
+    g_autoptr(GDir) files = g_dir_open(run->path, 0, NULL);
+    for (const char *name = g_dir_read_name(files); name; name = g_dir_read_name(files)) {
+        g_autofree char *path = g_build_filename(run->path, name, NULL);
+        g_unlink(path);
+    }
+    g_rmdir(run->path);
+    g_rmdir(run->folder);
+    g_free(run->path);
+    g_free(run->folder);
+}
