@@ -2,7 +2,8 @@
  * tests/mpi/victim-init.c FOLDER RANK CALL LIMIT_S: RANK kills itself at its CALLth collective call
  * of MPI inside lockstep_init (0: before it), which it counts through MPI's profiling names; every
  * survivor writes what it was told, and when, into files of FOLDER. A RANK that lived writes how
- * many calls there were. */
+ * many calls there were: all of them init's, for what runs after it (control tree) exchanges
+ * messages and calls no collective. */
 #include "reduce/lockstep.h"
 
 #include <mpi.h>
@@ -101,7 +102,7 @@ main(int argc, char **argv)
     calls = 0;
     if (rank == atoi(argv[2]))
         deadly = atoi(argv[3]);
-    snprintf(settings, sizeof settings, "init_limit_s=%s", argv[4]);
+    snprintf(settings, sizeof settings, "control=tree;init_limit_s=%s", argv[4]);
     lockstep_options_init(&options);
     options.settings = settings;
     if (deadly == 0)
