@@ -17,13 +17,14 @@
 #include "capture/recorder.h"
 
 #define PORTION   512 /* records: half a usual ring, should the thread have one already */
-#define REACH_NS  INT64_C(2000000000) /* what has no time of its own is told of within so long */
+#define REACH_NS  INT64_C(2000000000) /* what has no time of its own may be of the buffer before */
 #define NAMES     1024
 #define CALLS_MAX 1024
 
 typedef struct Reader {
     const LsCupti *api;
     int64_t offset_ns;
+    int64_t since_ns; /* CUPTI has had the buffer */
     uint32_t n;
 } Reader;
 
@@ -62,17 +63,32 @@ find_name(const char *text)
     return name->id;
 }
 
-/* `reach_ns`: how much earlier than it says it may have been. */
 static void
-write_record(Reader *reader, LsRecord *record, int64_t reach_ns)
+write_from(Reader *reader, const LsRecord *record, int64_t from_ns)
+{
+    ls_recorder_write_late(record, from_ns);
+    if (++reader->n % PORTION == 0)
+        ls_recorder_flush();
+}
+
+static void
+write_record(Reader *reader, LsRecord *record)
 {
     record->start_ns += reader->offset_ns;
     record->end_ns += reader->offset_ns;
     if (record->end_ns < record->start_ns)
         record->end_ns = record->start_ns;
-    ls_recorder_write_late(record, record->start_ns - reach_ns);
-    if (++reader->n % PORTION == 0)
-        ls_recorder_flush();
+    write_from(reader, record, record->start_ns);
+}
+
+/* It has no time of its own: now is what it gets, and it may be as old as its buffer, which is as
+ * old as the program where that launches little. */
+static void
+write_timeless(Reader *reader, LsRecord *record)
+{
+    record->start_ns = record->end_ns = ls_recorder_now();
+    int64_t usual_ns = record->start_ns - REACH_NS;
+    write_from(reader, record, reader->since_ns < usual_ns ? reader->since_ns : usual_ns);
 }
 
 /* start = end = 0: the device did not tell. end = 0 alone: not over when it was forced out. */
@@ -86,13 +102,12 @@ write_device(Reader *reader, LsRecord *record, uint64_t start, uint64_t end)
             .kind = LS_RECORD_UNTIMED,
             .name = record->name,
             .args = {record->kind, record->args[0], record->args[1], record->args[2]}};
-        untimed.start_ns = untimed.end_ns = ls_recorder_now() - reader->offset_ns;
-        write_record(reader, &untimed, REACH_NS);
+        write_timeless(reader, &untimed);
         return;
     }
     if (end == 0)
         record->flags = LS_RECORD_OPEN;
-    write_record(reader, record, 0);
+    write_record(reader, record);
 }
 
 static int64_t
@@ -185,7 +200,7 @@ read_sync(Reader *reader, const uint8_t *raw)
                                 ls_cupti_get32(raw, LS_CUPTI_SYNC_EVENT)}};
     record.start_ns = (int64_t)ls_cupti_get64(raw, LS_CUPTI_SYNC_START);
     record.end_ns = (int64_t)ls_cupti_get64(raw, LS_CUPTI_SYNC_END);
-    write_record(reader, &record, 0);
+    write_record(reader, &record);
 }
 
 static uint32_t
@@ -219,7 +234,7 @@ read_call(Reader *reader, const uint8_t *raw)
                                 ls_cupti_get32(raw, LS_CUPTI_API_STATUS)}};
     record.start_ns = (int64_t)ls_cupti_get64(raw, LS_CUPTI_API_START);
     record.end_ns = (int64_t)ls_cupti_get64(raw, LS_CUPTI_API_END);
-    write_record(reader, &record, 0);
+    write_record(reader, &record);
 }
 
 static const char *
@@ -250,7 +265,7 @@ read_overhead(Reader *reader, const uint8_t *raw)
         memcpy(&data, raw + LS_CUPTI_OVERHEAD_DATA, sizeof data);
         free(data);
     }
-    write_record(reader, &record, 0);
+    write_record(reader, &record);
 }
 
 static void
@@ -261,8 +276,7 @@ read_external(Reader *reader, const uint8_t *raw)
     LsRecord record = {.kind = LS_RECORD_EXTERNAL,
                        .args = {ls_cupti_get32(raw, LS_CUPTI_EXTERNAL_CORRELATION_ID),
                                 (int64_t)ls_cupti_get64(raw, LS_CUPTI_EXTERNAL_ID)}};
-    record.start_ns = record.end_ns = ls_recorder_now() - reader->offset_ns;
-    write_record(reader, &record, REACH_NS);
+    write_timeless(reader, &record);
 }
 
 static void (*const readers[LS_CUPTI_N_KINDS])(Reader *, const uint8_t *) = {
@@ -274,9 +288,10 @@ static void (*const readers[LS_CUPTI_N_KINDS])(Reader *, const uint8_t *) = {
 };
 
 void
-ls_cupti_activity_read(const LsCupti *api, uint8_t *buffer, size_t valid, int64_t offset_ns)
+ls_cupti_activity_read(const LsCupti *api, uint8_t *buffer, size_t valid, int64_t offset_ns,
+                       int64_t since_ns)
 {
-    Reader reader = {.api = api, .offset_ns = offset_ns};
+    Reader reader = {.api = api, .offset_ns = offset_ns, .since_ns = since_ns};
     uint8_t *record = NULL;
     if (!is_prepared) {
         is_prepared = true;

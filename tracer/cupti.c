@@ -71,15 +71,16 @@ find_offset(void)
     return before + (after - before) / 2 - ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
 }
 
+/* `since_ns`: the first ones may be so old. */
 static void
-tell_dropped(uint64_t n, const char *who)
+tell_dropped(uint64_t n, const char *who, int64_t since_ns)
 {
     LsRecord record = {.kind = LS_RECORD_DROPPED, .args = {(int64_t)n}};
     static _Atomic int64_t last_ns;
     record.end_ns = ls_recorder_now();
     record.start_ns = atomic_exchange(&last_ns, record.end_ns);
     if (record.start_ns == 0)
-        record.start_ns = record.end_ns;
+        record.start_ns = since_ns < record.end_ns ? since_ns : record.end_ns;
     record.name = ls_recorder_name(who);
     if (n > 0)
         ls_recorder_write_late(&record, record.start_ns);
@@ -92,16 +93,17 @@ complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t va
     size_t dropped = 0;
     if (buffer == NULL)
         return;
+    int64_t since_ns = ls_cupti_buffer_taken_ns(buffer);
     if (ls_tracer_is_ours() && !ls_cupti_buffer_is_scratch(buffer)) {
-        ls_cupti_activity_read(&cupti.api, buffer, valid, find_offset());
+        ls_cupti_activity_read(&cupti.api, buffer, valid, find_offset(), since_ns);
         int device = ls_cupti_activity_device();
         if (device >= 0)
             atomic_store(&cupti.device, device);
     }
     ls_cupti_buffer_give(buffer, valid);
     if (cupti.api.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == LS_CUPTI_SUCCESS)
-        tell_dropped(dropped, "CUPTI");
-    tell_dropped(ls_cupti_buffer_refused(), "lockstep");
+        tell_dropped(dropped, "CUPTI", since_ns);
+    tell_dropped(ls_cupti_buffer_refused(), "lockstep", since_ns);
     if (!atomic_exchange(&cupti.has_end, true))
         ls_tracer_register_end();
 }

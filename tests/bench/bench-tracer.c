@@ -97,7 +97,7 @@ static void
 run_kernels(void)
 {
     static const LsCupti api = {.cuptiActivityGetNextRecord = get_next};
-    ls_cupti_activity_read(&api, buffer, sizeof buffer, 0);
+    ls_cupti_activity_read(&api, buffer, sizeof buffer, 0, 0);
 }
 
 static void

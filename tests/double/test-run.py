@@ -355,6 +355,19 @@ def check_bounded(tools):
     check('bounded: and no others', not outside and sorted(own) == list(range(first, last + 1)), f'{len(outside)}')
 
 
+def check_bounded_early(tools):
+    """Rank 0 waits on its device for the other almost always, so that CUPTI keeps its buffer until the end, when the
+    steps asked for are long over: what it then tells without a time is of those steps all the same."""
+    job = Job(tools, 'early', ranks=2, steps=15, double='calm', options=['--nccl', '--kernels', '--steps', '1:2'],
+              arguments=['--late', '1:200000'])
+    records = job.files.get(0, [])
+    external = {r.args[0] for r in of(records, EXTERNAL)}
+    kernels = [r for r in of(records, KERNEL) if r.name.startswith('nccl')]
+    joined = sum(r.args[1] in external for r in kernels)
+    check('bounded: NCCL kernels have their launch, though the program goes on for seconds', 0 < len(kernels) == joined,
+          f'{joined} of {len(kernels)} {job.done.stderr}')
+
+
 def check_reduce(tools):
     """Gradients through lockstep on the device, recorded by it and by the tracer at once."""
     layers, steps = 4, 15
@@ -391,7 +404,8 @@ def main():
     tools['shapes'] = shapes(pathlib.Path(__file__).resolve().parents[2])
     with tempfile.TemporaryDirectory(prefix='lockstep-double-') as folder:
         tempfile.tempdir = folder
-        for part in (check_main, check_power, check_held, check_older, check_calm, check_bounded, check_reduce):
+        for part in (check_main, check_power, check_held, check_older, check_calm, check_bounded,
+                     check_bounded_early, check_reduce):
             part(tools)
     print(f'1..{number}')
     return failed > 0
