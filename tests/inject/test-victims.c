@@ -19,6 +19,7 @@
 typedef struct Outcome {
     char *output, *errors;
     int status;
+    int64_t took_s;
 } Outcome;
 
 static void
@@ -102,9 +103,11 @@ run(const char *const *words, const char *folder, const char *shm, const char *w
     for (; *words != NULL && n < G_N_ELEMENTS(argv) - 1; words++)
         argv[n++] = *words;
     g_auto(GStrv) vector = g_strdupv((char **)(uintptr_t)argv);
+    int64_t begin_us = g_get_monotonic_time();
     g_spawn_sync(where, vector, environment, G_SPAWN_SEARCH_PATH, NULL, NULL, &outcome->output,
                  &outcome->errors, &outcome->status, &error);
     g_assert_no_error(error);
+    outcome->took_s = (g_get_monotonic_time() - begin_us) / G_USEC_PER_SEC;
     return outcome;
 }
 
@@ -166,9 +169,11 @@ check_sum(const Place *place, const Outcome *outcome)
     g_setenv("LOCKSTEP_SHM_DIR", place->shm, TRUE);
     g_assert_cmpint(ls_recover_folder(place->folder, NULL), ==, LS_OK);
     Sum sum = sum_folder(place->folder);
-    /* The recorder's own words (clock readings, a notice) may be among the lost. */
+    /* The recorder's own words may be among the lost: a reading of the clock each second, a few
+     * notices. */
+    uint64_t words = sum.lost > 0 ? 8 + (uint64_t)outcome->took_s : 0;
     g_assert_cmpuint(sum.instants + sum.lost, >=, read_made(outcome));
-    g_assert_cmpuint(sum.instants + sum.lost, <=, read_made(outcome) + (sum.lost > 0 ? 8 : 0));
+    g_assert_cmpuint(sum.instants + sum.lost, <=, read_made(outcome) + words);
     g_assert_cmpuint(sum.others, ==, 0);
     g_assert_cmpuint(sum.instants, >, 0);
 }
@@ -279,7 +284,7 @@ test_full_shm(gconstpointer user)
     g_autoptr(Outcome) outcome = compare(place, words, place->folder, NULL);
     g_assert_cmpstr(outcome->errors, ==, "");
     check_sum(place, outcome);
-    g_assert_cmpuint(sum_folder(place->folder).instants, >, 20000);
+    g_assert_cmpuint(sum_folder(place->folder).instants, ==, read_made(outcome));
 }
 
 static void
@@ -291,7 +296,8 @@ test_file_limit(gconstpointer user)
     check_sum(place, outcome);
 }
 
-/* More threads than rings: what found none is counted. */
+/* More threads than rings: what found none is counted. The 1,008 rings are used again when they are
+ * drained; how often, is the machine's doing. */
 static void
 test_threads(void)
 {
@@ -306,7 +312,7 @@ test_threads(void)
     }
     g_assert_cmpuint(read_made(outcome), ==, 30000);
     check_sum(place, outcome);
-    g_assert_cmpuint(sum_folder(place->folder).instants, >, 15000);
+    g_assert_cmpuint(sum_folder(place->folder).instants, >, 3 * 1008 + 500);
 }
 
 static void
