@@ -99,6 +99,27 @@ def signals():
             assert process.wait() == 0
 
 
+def children(pid):
+    """pid -> command, of the children of a process"""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+        pids = list(map(int, file.read().split()))
+    return {child: open(f"/proc/{child}/comm", encoding="utf-8").read().strip() for child in pids}
+
+
+def signals_that_the_witness_is_slow_to_see():
+    """As on a busy machine, where it has the signal and does not run: the command sees it once all the same."""
+    with subprocess.Popen([RECORD, "-o", "G", "--quiet", "--", "python3", "-c", COUNT], env=CLEAN, text=True,
+                          stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        witness, = (pid for pid, name in children(process.pid).items() if name == "lockstep-record")
+        os.kill(witness, signal.SIGSTOP)
+        wait_until(lambda: states(process.pid)["lockstep-record"] >= {"T"}, "the stop of the witness")
+        os.killpg(process.pid, signal.SIGTERM)
+        assert process.stdout.readline() == "1\n"
+        os.kill(witness, signal.SIGCONT)
+        assert process.wait() == 0
+
+
 def states(group):
     """command -> state, of the processes of a group"""
     found = {}
@@ -318,14 +339,15 @@ def line_counts_every_rank():
         return subprocess.Popen([RECORD, "-o", folder, "--run-id", "a", "--as-rank", str(rank), "--world", str(ranks),
                                  "--no-sync", "--", "sh", "-c", script], env=CLEAN, stderr=subprocess.PIPE, text=True)
 
-    def measure(script, ranks):
-        """The best of six."""
-        took = []
+    def measure(*jobs):
+        """The best of six of each, one after the other: what holds up one holds up all."""
+        took = {job: [] for job in jobs}
         for _ in range(6):
-            begin = time.monotonic()
-            start("U", 0, script, ranks).communicate()
-            took.append(time.monotonic() - begin)
-        return min(took)
+            for script, ranks in jobs:
+                begin = time.monotonic()
+                start("U", 0, script, ranks).communicate()
+                took[script, ranks].append(time.monotonic() - begin)
+        return [min(took[job]) for job in jobs]
 
     # All begin before the first ends.
     together = "touch {0}.at.{1}; while [ $(ls {0}.at.* | wc -l) -lt 4 ]; do sleep 0.01; done; sleep 0.{1}"
@@ -334,11 +356,9 @@ def line_counts_every_rank():
     assert [process.communicate()[1] for process in running[1:]] == [""] * 3
     if ranks != "4":
         raise HeldUp(f"rank 0 waits for half a second, and counted {ranks} ranks")
-    alone = measure("true", 1)
-    for script, limit in (("exit 3", 0.45), ("true", 2)):
-        took = measure(script, 4)
-        if took >= alone + limit:
-            raise HeldUp(f"{script} took {took} s, {alone} s alone")
+    alone, failed, well = measure(("true", 1), ("exit 3", 4), ("true", 4))
+    if failed >= alone + 0.45 or well >= alone + 2:
+        raise HeldUp(f"it took {alone} s alone, {failed} s where it failed, {well} s without the others")
     done = record("-o", "W1", "--as-rank", "0", "--world", "4", "--no-sync", "--", "true")
     assert done.stderr.startswith("lockstep: 1 of 4 ranks so far, 0 events, none lost, "), done.stderr
     unnamed = RANKS.replace('RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="3"', "").replace(
@@ -428,51 +448,71 @@ def containers():
     assert f"--volume {folder}:{folder}" in inside.stderr, inside.stderr
 
 
-# A job in lockstep: in each step all ranks wait for each other, as in an allreduce. One step of rank 1 may be slow, slower
-# than what a busy machine makes of any other. Three steps after a flight recorder's stop it ends.
+# A job in lockstep: in each step all ranks wait for each other, as in an allreduce. One step of the last rank may be
+# slow; those that were, if only since the machine is busy, are noted. Where a flight recorder's stop is known the job
+# waits, once, so that the others' recorders, which look for it every tenth of a second, come to know it in time; three
+# steps after the stop it ends.
 STEPS = """
 import ctypes, mmap, sys, time
 marks = ctypes.CDLL(sys.argv[1])
 step = lambda call, *numbers: getattr(marks, call)(*map(ctypes.c_int64, numbers))
-rank, ranks, count = map(int, sys.argv[2:5])
-with open(sys.argv[5], "r+b") as file:
+rank, ranks, count, slow = map(int, sys.argv[2:6])
+folder, slow_s, stop = sys.argv[6], float(sys.argv[7]), None
+with open(folder + ".sync", "r+b") as file:
     at = (ctypes.c_int64 * ranks).from_buffer(mmap.mmap(file.fileno(), 0))
 for number in range(count):
+    begin = time.monotonic()
     step("lockstep_step_begin", number)
-    time.sleep(float(sys.argv[7]) if rank == 1 and number == 60 else 0.01)
+    time.sleep(slow_s if rank == ranks - 1 and number == slow else 0.01)
     for _ in range(4):
         marks.lockstep_instant(b"made")
     at[rank] = number + 1
     while min(at) <= number:
         time.sleep(0.0005)
     step("lockstep_step_end", 1, 0)
+    if number >= 5 and time.monotonic() - begin > slow_s:
+        print(number, file=open(folder + ".slow", "a"))
     try:
-        if number > int(open(sys.argv[6]).read()) + 2:
-            break
+        if stop is None:
+            stop = int(open(folder + "/.freeze-at").read())
+            time.sleep(1)
     except (OSError, ValueError):
-        pass
+        continue
+    if number > stop + 2:
+        break
 """
 
 
-def run_steps(folder, ranks, count, *options, slow_s=0.01):
+def run_steps(folder, ranks, count, *options, slow=-1, slow_s=2.5):
     with open(folder + ".sync", "wb") as out:
         out.write(bytes(8 * ranks))
     return [subprocess.Popen([RECORD, "-o", folder, "--run-id", "x", "--as-rank", str(rank), "--world", str(ranks),
                               "--quiet", *options, "--", "python3", "-c", STEPS, CAPTURE, str(rank), str(ranks),
-                              str(count), os.path.abspath(folder + ".sync"), os.path.abspath(folder + "/.freeze-at"), str(slow_s)],
+                              str(count), str(slow), os.path.abspath(folder), str(slow_s)],
                              env=CLEAN) for rank in range(ranks)]
 
 
+def find_stop(folder, found):
+    """At whose end all stopped: that of every rank whose recorder came to look in time."""
+    stop = int(open(folder + "/.freeze-at").read())
+    last = {rank: max(numbers) for rank, numbers in found.items()}
+    assert all(stop <= number <= stop + 3 for number in last.values()), (stop, last, findings(folder))
+    if set(last.values()) != {stop}:
+        raise HeldUp(f"the stop was at {stop}, and these had a second to look for it: {last}")
+    return stop
+
+
 def flight_trigger():
-    """A slow step of rank 1 stops all three; each holds the steps around it."""
-    running = run_steps("F", 3, 1000, "--flight-recorder", "4M", "--trigger-ms", "2500", slow_s=3)
+    """A slow step of the last rank stops all three; each holds the steps around it."""
+    running = run_steps("F", 3, 1000, "--flight-recorder", "4M", "--trigger-ms", "2500", slow=60)
     assert [process.wait() for process in running] == [0, 0, 0]
-    stop = int(open("F/.freeze-at").read())
     found = steps("F")
-    assert sorted(found) == [0, 1, 2] and 60 < stop < 900, (stop, sorted(found))
+    slow = min(map(int, open("F.slow").read().split()))
+    assert sorted(found) == [0, 1, 2] and slow <= 60, (slow, sorted(found))
+    stop = find_stop("F", found)
+    assert slow < stop < 900, (slow, stop)
     for rank, numbers in found.items():
-        assert set(range(55, stop + 1)) <= set(numbers), (rank, numbers)
-        assert max(numbers) == stop, (rank, stop, max(numbers), findings("F"))
+        assert set(range(slow - 5, stop + 1)) <= set(numbers), (rank, numbers)
 
 
 def flight_dump():
@@ -482,8 +522,8 @@ def flight_dump():
     done = record("--dump", "D")
     assert done.returncode == 0 and "stop at the end of step" in done.stderr, done
     assert [process.wait() for process in running] == [0, 0]
-    stop = int(open("D/.freeze-at").read())
-    assert {rank: max(numbers) for rank, numbers in steps("D").items()} == {0: stop, 1: stop}
+    found = steps("D")
+    assert sorted(found) == [0, 1] and find_stop("D", found) > 20
     assert record("--dump", "nowhere").returncode == 3
 
 
@@ -542,12 +582,15 @@ def cleared_environment():
 def windows():
     assert [process.wait() for process in run_steps("W", 2, 40, "--steps", "10:19")] == [0, 0]
     assert steps("W") == {0: list(range(10, 20)), 1: list(range(10, 20))}
-    assert [process.wait() for process in run_steps("V", 1, 150, "--duration", "0.4")] == [0]
+    # It ends inside the last step, which is so long; not in the moment between two short ones.
+    assert [process.wait() for process in run_steps("V", 1, 4, "--duration", "1", slow=3, slow_s=4)] == [0]
     rows = json.loads(subprocess.run([LOCKSTEP, "report", "V", "--table", "steps,ranks", "--format", "json"],
                                      capture_output=True, text=True, check=True).stdout)["tables"]
     assert [row["cut"] for row in rows["steps"]] == [False] * (len(rows["steps"]) - 1) + [True], rows
     window = (rows["ranks"][0]["first_ns"], rows["ranks"][0]["last_ns"])
-    assert rows["steps"][-1]["start_ns"] + rows["steps"][-1]["step_ns"] <= window[1] < window[0] + 1.4e9, rows
+    assert rows["steps"][-1]["start_ns"] + rows["steps"][-1]["step_ns"] <= window[1], rows
+    if window[1] >= window[0] + 4e9:
+        raise HeldUp(f"the recorder came to look after three seconds: {rows}")
 
 
 def usage():
@@ -559,7 +602,7 @@ def usage():
     assert "--flight-recorder" in record("--help").stdout
 
 
-CASES = [nothing_of_cuda, statuses, signals, stopped_and_continued, one_in_another, arguments_that_are_no_text,
+CASES = [nothing_of_cuda, statuses, signals, signals_that_the_witness_is_slow_to_see, stopped_and_continued, one_in_another, arguments_that_are_no_text,
          folders_that_cannot_be, two_at_once, memory_filled_by_another, a_thousand_processes,
          another_image_without_environment, closed_output, killed_wrapper_takes_command_along, launchers, expansion,
          joining, line_counts_every_rank, library_that_does_not_load, environment, horovod_timeline,
