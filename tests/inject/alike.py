@@ -11,9 +11,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
-from cases import run
+from cases import run, wait_until
 
 RECORD, LOCKSTEP, VICTIM, UNLOADER, CAPTURE = (os.path.abspath(path) for path in sys.argv[1:6])
 CLEAN = {name: value for name, value in os.environ.items()
@@ -23,7 +22,7 @@ IS_PLAIN = b"__asan_init" not in open(CAPTURE, "rb").read() and b"__tsan_init" n
 
 
 def play(words, prepare=None):
-    return subprocess.run(words, env=CLEAN, capture_output=True, timeout=60, check=False, preexec_fn=prepare)
+    return subprocess.run(words, env=CLEAN, capture_output=True, timeout=600, check=False, preexec_fn=prepare)
 
 
 def alike(words, prepare=None, shell=None):
@@ -86,12 +85,22 @@ def arguments_that_only_just_fit():
     assert "nothing of the command is recorded" in alike(words), low
 
 
+RINGS = """
+import signal, time
+left_s, interval_s = signal.getitimer(signal.ITIMER_REAL)
+rung = []
+signal.signal(signal.SIGALRM, lambda *_: rung.append("rang"))
+print(0 < left_s <= 1000, interval_s)
+signal.setitimer(signal.ITIMER_REAL, 0.01)
+while not rung:
+    time.sleep(0.01)
+"""
+
+
 def timers():
-    """`alarm`, then exec."""
-    def prepare():
-        signal.setitimer(signal.ITIMER_REAL, 0.5)
-    alike(["sleep", "10"], prepare)
-    alike(["bash", "-c", "trap 'echo rang' ALRM; sleep 5 & wait; kill $!"], prepare)
+    """`alarm`, then exec: it is the command's, whether it rings before or behind the start."""
+    alike(["sleep", "1000"], lambda: signal.setitimer(signal.ITIMER_REAL, 0.5))
+    alike(["python3", "-c", RINGS], lambda: signal.setitimer(signal.ITIMER_REAL, 1000, 7))
 
 
 def children_ignored():
@@ -138,11 +147,7 @@ def descriptors_closed():
 
 
 def wait_for(path):
-    for _ in range(1000):
-        if os.path.exists(path):
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"{path} does not come")
+    wait_until(lambda: os.path.exists(path), path)
 
 
 def stops_itself():

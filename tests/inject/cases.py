@@ -4,7 +4,7 @@ import os
 import tempfile
 import time
 
-TRIES = 3
+TRIES = 6
 PATIENCE_S = 120
 
 

@@ -201,7 +201,7 @@ static const struct {
 int
 main(int argc, char **argv)
 {
-    alarm(20); /* who waits for ever has failed */
+    alarm(300); /* who waits for ever has failed */
     for (size_t i = 0; i < sizeof deeds / sizeof deeds[0] && argc > 1; i++) {
         if (strcmp(argv[1], deeds[i].name) != 0)
             continue;
