@@ -14,7 +14,7 @@
 #include "ui/appearance.h"
 #include "ui/window.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 120000
 
 static GtkApplication *app;
 static SampleRun run;
@@ -27,7 +27,7 @@ typedef struct Source {
     Window window, target;
     Atom words[N_WORDS];
     const char *uris;
-    bool asked, accepted, finished;
+    bool asked, answered, accepted, finished;
 } Source;
 
 static void
@@ -88,8 +88,10 @@ listen(Source *source)
             hand_over(source, &event.xselectionrequest);
         if (event.type != ClientMessage)
             continue;
-        if (event.xclient.message_type == source->words[STATUS])
+        if (event.xclient.message_type == source->words[STATUS]) {
             source->accepted = event.xclient.data.l[1] & 1;
+            source->answered = true;
+        }
         if (event.xclient.message_type == source->words[FINISHED])
             source->finished = true;
     }
@@ -108,20 +110,30 @@ wait_for(Source *source, const bool *flag)
     return *flag;
 }
 
-/* Over the middle of the window, until it takes it; then let go. */
+/* Over the middle of the window, as it is laid out now; whether it is taken there. */
+static bool
+hover(Source *source, GtkWindow *window)
+{
+    int x, y;
+    Window child;
+    XTranslateCoordinates(source->display, source->target, DefaultRootWindow(source->display),
+                          gtk_widget_get_width(GTK_WIDGET(window)) / 2,
+                          gtk_widget_get_height(GTK_WIDGET(window)) / 2, &x, &y, &child);
+    source->answered = false;
+    tell(source, POSITION, 0, (long)x << 16 | y, CurrentTime, (long)source->words[COPY]);
+    g_assert_true(wait_for(source, &source->answered));
+    return source->accepted;
+}
+
+/* Over the window until it takes it; then let go. */
 static void
 drop(GtkWindow *window, const char *uris)
 {
     Source source;
-    int x, y;
-    Window child;
     open_source(&source, window, uris);
-    XTranslateCoordinates(source.display, source.target, DefaultRootWindow(source.display),
-                          gtk_widget_get_width(GTK_WIDGET(window)) / 2,
-                          gtk_widget_get_height(GTK_WIDGET(window)) / 2, &x, &y, &child);
     tell(&source, ENTER, 5L << 24, (long)source.words[URIS], 0, 0);
-    tell(&source, POSITION, 0, (long)x << 16 | y, CurrentTime, (long)source.words[COPY]);
-    g_assert_true(wait_for(&source, &source.accepted));
+    for (int waited_ms = 0; !hover(&source, window); waited_ms += 5)
+        g_assert_cmpint(waited_ms, <, PATIENCE_MS);
     tell(&source, DROP, 0, CurrentTime, 0, 0);
     g_assert_true(wait_for(&source, &source.finished));
     g_assert_true(source.asked);
@@ -129,12 +141,21 @@ drop(GtkWindow *window, const char *uris)
     XCloseDisplay(source.display);
 }
 
+static bool
+is_laid_out(GtkWindow *window)
+{
+    return gtk_widget_get_mapped(GTK_WIDGET(window)) &&
+           gtk_widget_get_width(GTK_WIDGET(window)) > 100 &&
+           gtk_widget_get_height(GTK_WIDGET(window)) > 100;
+}
+
 static GtkWindow *
 open_window(void)
 {
     GtkWindow *window = GTK_WINDOW(ls_window_new(app));
     gtk_window_present(window);
-    for (int i = 0; i < 100; i++) {
+    for (int waited_ms = 0; waited_ms < 500 || !is_laid_out(window); waited_ms += 5) {
+        g_assert_cmpint(waited_ms, <, PATIENCE_MS);
         g_usleep(5000);
         while (g_main_context_iteration(NULL, FALSE))
             ;

@@ -13,7 +13,7 @@
 #include "ui/window-actions.h"
 #include "ui/window.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 120000
 #define LATE_RANK   2
 
 typedef struct Fixture {
