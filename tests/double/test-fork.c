@@ -30,6 +30,7 @@ static int (*open_door)(LsNvtxGetTable get_table);
 static const LsNcclProfilerV5 *plugin;
 static void *context, *domain, *registered;
 static Nvtx nvtx;
+static void (*flush)(void);
 
 static int
 get_functions(int module, LsNvtxFunction ***ret_table, unsigned *ret_n)
@@ -96,6 +97,7 @@ run_child(void)
     nvtx.pop(); /* "around", which the parent pushed */
     run_registered();
     run_collective();
+    flush(); /* what exit() writes it writes within two seconds, or not */
     exit(0);
 }
 
@@ -146,7 +148,6 @@ test_fork(void)
     }
     void *library = dlopen(g_getenv("LOCKSTEP_TRACER"), RTLD_NOW | RTLD_LOCAL);
     g_assert_nonnull(library);
-    void (*flush)(void);
     *(void **)(void *)&flush = dlsym(library, "ls_recorder_flush");
     g_assert_nonnull(flush);
     *(void **)(void *)&open_door = dlsym(library, "InitializeInjectionNvtx2");
