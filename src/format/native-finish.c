@@ -122,6 +122,13 @@ report_losses(Native *native)
                                " chunks are missing between the first and the last: they were "
                                "overwritten at the size bound, or are damaged.",
                                missing);
+    if (native->endless > 0)
+        ls_process_add_finding(process, LS_WARNING, -1,
+                               "Of %" G_GUINT64_FORMAT
+                               " steps, phases or operations the end is not in the file, though "
+                               "others began after them: its record is missing, or was never made. "
+                               "Each is taken to last until the next one began.",
+                               native->endless);
     if (native->broken > 0) {
         ls_process_add_finding(process, LS_FAULT, -1,
                                "%" G_GUINT64_FORMAT " records make no sense and are left out.",

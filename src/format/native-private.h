@@ -12,6 +12,7 @@ typedef struct Thread {
     uint64_t lost;          /* as its latest chunk says */
     LsTrackBuilder *phases; /* NULL until it marks one */
     uint32_t name;          /* file's id of its name, 0 none */
+    bool is_stepping;       /* it marks steps */
 } Thread;
 
 /* What a use or call still needs when all is read. */
@@ -61,6 +62,7 @@ typedef struct Native {
     GHashTable *open;    /* OpenRecord: begun, not ended */
     GArray *windows;     /* LsRecord: times in which records were kept, that ended before the process */
     uint32_t open_of_kind[LS_RECORD_KINDS];
+    uint64_t endless; /* begun, followed by others of their kind, and their end is not in the file */
 
     LsRowIndex *use_index, *call_index, *cycle_index;
     GArray *use_joins;             /* UseJoin, by use */
@@ -125,8 +127,9 @@ Thread *ls_native_get_thread(Native *native, uint32_t id);
 void ls_native_add_finding(Native *native, const LsRecord *record, LsSeverity severity,
                            const char *text);
 
-/* An OPEN record is kept until its closed one comes; what is open at the end of the window in which it
- * began, or of the file, ends there. */
+/* native-open.c: an OPEN record is kept until its closed one comes; what is open at the end of the window
+ * in which it began, or of the file, ends there, or where it must have ended before. */
+GHashTable *ls_native_new_open(void);
 void ls_native_open_record(Native *native, const LsRecord *record);
 void ls_native_close_record(Native *native, const LsRecord *record);
 void ls_native_flush_open(Native *native);

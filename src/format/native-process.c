@@ -11,90 +11,11 @@
 
 #define NAME_MAX_ID (1u << 24)
 
-/* A record that has begun, and its thread. */
-typedef struct OpenRecord {
-    LsRecord record;
-    Thread *thread;
-} OpenRecord;
-
 /* A fact, and the sequence of the chunk that said it. */
 typedef struct Info {
     uint32_t sequence;
     char *value;
 } Info;
-
-static guint
-open_hash(gconstpointer key)
-{
-    const OpenRecord *open = key;
-    uint64_t hash = (uint64_t)open->record.start_ns * 0x9e3779b97f4a7c15u + open->record.name;
-    return (guint)(hash >> 32) ^ open->record.kind ^ GPOINTER_TO_UINT(open->thread);
-}
-
-static gboolean
-open_equal(gconstpointer a, gconstpointer b)
-{
-    const OpenRecord *x = a, *y = b;
-    return x->thread == y->thread && x->record.kind == y->record.kind &&
-           x->record.name == y->record.name && x->record.start_ns == y->record.start_ns;
-}
-
-void
-ls_native_open_record(Native *native, const LsRecord *record)
-{
-    OpenRecord *open = g_new(OpenRecord, 1);
-    *open = (OpenRecord){.record = *record, .thread = native->thread};
-    if (g_hash_table_add(native->open, open))
-        native->open_of_kind[record->kind]++;
-}
-
-void
-ls_native_close_record(Native *native, const LsRecord *record)
-{
-    OpenRecord key = {.record = *record, .thread = native->thread};
-    if (g_hash_table_remove(native->open, &key))
-        native->open_of_kind[record->kind]--;
-}
-
-static int
-by_start(gconstpointer a, gconstpointer b)
-{
-    const OpenRecord *x = *(OpenRecord *const *)a, *y = *(OpenRecord *const *)b;
-    if (x->record.start_ns != y->record.start_ns)
-        return x->record.start_ns < y->record.start_ns ? -1 : 1;
-    if (x->thread->id != y->thread->id)
-        return x->thread->id < y->thread->id ? -1 : 1;
-    if (x->record.kind != y->record.kind)
-        return x->record.kind < y->record.kind ? -1 : 1;
-    return x->record.name < y->record.name ? -1 : x->record.name > y->record.name;
-}
-
-int64_t
-ls_native_find_end(const Native *native, int64_t start_ns)
-{
-    for (guint i = 0; i < native->windows->len; i++) {
-        const LsRecord *window = &g_array_index(native->windows, LsRecord, i);
-        if (window->start_ns <= start_ns && start_ns <= window->end_ns)
-            return window->end_ns;
-    }
-    return native->last_ns;
-}
-
-void
-ls_native_flush_open(Native *native)
-{
-    guint n;
-    g_autofree gpointer *open = g_hash_table_get_keys_as_array(native->open, &n);
-    qsort(open, n, sizeof *open, by_start); /* a hash table has no order, a trace has */
-    for (guint i = 0; i < n; i++) {
-        OpenRecord *item = open[i];
-        item->record.end_ns =
-            MAX(item->record.start_ns, ls_native_find_end(native, item->record.start_ns));
-        native->thread = item->thread;
-        native->records++;
-        ls_native_add_record(native, &item->record);
-    }
-}
 
 static void
 free_info(gpointer data)
@@ -132,7 +53,7 @@ ls_native_new(const char *source, uint32_t pid, uint32_t rank, uint32_t incarnat
     native->replaced = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     native->threads = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     native->windows = g_array_new(FALSE, FALSE, sizeof(LsRecord));
-    native->open = g_hash_table_new_full(open_hash, open_equal, g_free, NULL);
+    native->open = ls_native_new_open();
     native->use_index = ls_row_index_new();
     native->call_index = ls_row_index_new();
     native->cycle_index = ls_row_index_new();

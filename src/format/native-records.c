@@ -101,6 +101,7 @@ add_step(Native *native, const LsRecord *record)
         native->steps = ls_process_get_track(process, LS_TRACK_STEPS, "steps", "step", -1);
     uint32_t name = record->name ? ls_native_name(native, record->name)
                                  : ls_strings_add(process->strings, "step");
+    native->thread->is_stepping = true;
     ls_track_builder_add(native->steps, record->start_ns, record->end_ns, name,
                          process->steps->len);
     ls_rows_add(process->steps, &step);
