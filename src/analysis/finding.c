@@ -168,15 +168,14 @@ explain_steps(List *list)
     if (cut > 0)
         add(list, LS_NOTE, -1,
             "Left out of statistics: %zu step%s of ranks, cut by the start or the end of the "
-            "recording.",
+            "recording, or with an end in them that is missing.",
             cut, cut == 1 ? "" : "s");
     if (ls_scope_get_steady(list->scope) == 0)
         add(list, LS_NOTE, -1, "No whole step remains: the time ledger is empty.");
     if (ledger.wait_known && ledger.unjudged > 0)
         add(list, LS_NOTE, -1,
-            "In %zu of %zu steps the last rank of some buffer is not known: the time ledger leaves "
-            "them "
-            "out.",
+            "In %zu of %zu steps the last rank of some buffer is not known, or a rank lacks the "
+            "step: the time ledger leaves them out.",
             ledger.unjudged, ls_scope_get_steady(list->scope));
     if (missing > 0)
         add(list, LS_NOTE, -1,

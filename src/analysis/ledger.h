@@ -25,7 +25,7 @@ typedef struct LsLedger {
     /* false: ranks are missing, or no step was judged, so that waiting for a rank and agreeing cannot be
      * told apart; both are in negotiation then, and exposed wait is null. */
     bool wait_known;
-    size_t unjudged; /* steady steps with a buffer whose last rank is not known: left out if wait_known */
+    size_t unjudged; /* steady steps of which records are missing: left out if wait_known */
     int64_t waited_for_ns, exposed_ns;    /* mean of the union, and of its part in calls */
     int64_t communication_ns, hidden_ns;  /* means */
     int64_t imbalance_ns, imbalance_max_ns; /* max - mean over the ranks of a step: mean, largest */

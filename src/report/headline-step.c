@@ -29,6 +29,22 @@ ls_headline_has_steps(const LsEvidence *evidence)
     return ls_trace_count_steps(evidence->input->trace) > 0;
 }
 
+/* What of some steps is not known is not known of their waiting: the rest speaks for itself. */
+static void
+append_whose(GString *text, const LsEvidence *evidence)
+{
+    const LsLedger *ledger = &evidence->ledger;
+    size_t steady = ls_scope_get_steady(evidence->scope);
+
+    if (!ledger->wait_known || ledger->unjudged == 0) {
+        g_string_append(text, "The step waits ");
+        return;
+    }
+    g_string_append_printf(text, "In the %zu of %zu steps that can be judged (",
+                           steady - ledger->unjudged, steady);
+    ls_headline_append_ns(text, "", ledger->step_ns, " each) the step waits ");
+}
+
 void
 ls_headline_append_waited_for(GString *text, const LsEvidence *evidence)
 {
@@ -47,12 +63,12 @@ ls_headline_append_waited_for(GString *text, const LsEvidence *evidence)
                                get_percent(ledger->mean_ns[LS_LEDGER_REST], ledger->step_ns));
         return;
     }
+    append_whose(text, evidence);
     if (ledger->waited_for_ns == 0) {
-        g_string_append(text, "The step waits for no communication: compute hides all of it.");
+        g_string_append(text, "for no communication: compute hides all of it.");
         return;
     }
-    ls_headline_append_ns(text, ledger->wait_known ? "The step waits " : "The step waits at least ",
-                          ledger->waited_for_ns, "");
+    ls_headline_append_ns(text, ledger->wait_known ? "" : "at least ", ledger->waited_for_ns, "");
     g_string_append_printf(text, " (%.0f %%) for communication: ",
                            get_percent(ledger->waited_for_ns, ledger->step_ns));
     if (ledger->wait_known && !evidence->alone)

@@ -14,10 +14,11 @@
 #define LATE  2
 #define MS    INT64_C(1000000)
 
-typedef enum Hole { NOTHING, SUBMISSIONS, CALLS, COMMUNICATION } Hole;
+typedef enum Hole { NOTHING, SUBMISSIONS, CALLS, COMMUNICATION, MARKS } Hole;
 
 /* Rank 2 is `late_ms` late in every step. Of rank `hole_rank` something is missing in the steps
- * from `from` on; `before` broadcasts precede the first step, where rank 0 is last. */
+ * from `from` on, marks in two of them; `before` broadcasts precede the first step, where rank 0 is
+ * last. */
 typedef struct Run {
     int64_t late_ms;
     Hole hole;
@@ -27,8 +28,9 @@ typedef struct Run {
 static bool
 is_missing(const Run *run, Hole hole, int rank, int step)
 {
-    return run->hole == COMMUNICATION ||
-           (run->hole == hole && rank == run->hole_rank && step >= run->from);
+    return (run->hole == COMMUNICATION && hole != MARKS) ||
+           (run->hole == hole && rank == run->hole_rank && step >= run->from &&
+            (hole != MARKS || step < run->from + 2));
 }
 
 static void
@@ -50,8 +52,10 @@ add_step(LsProcess *process, const Run *run, int rank, int step)
     int64_t submit_ns = start_ns + 60 * MS + late_ns;
     int64_t last_ns = start_ns + (60 + run->late_ms) * MS;
 
-    sample_step(process, step, start_ns, start_ns + 95 * MS);
-    sample_phase(process, "forward", start_ns, submit_ns, 100);
+    if (!is_missing(run, MARKS, rank, step)) {
+        sample_step(process, step, start_ns, start_ns + 95 * MS);
+        sample_phase(process, "forward", start_ns, submit_ns, 100);
+    }
     if (is_missing(run, CALLS, rank, step))
         return;
     uint32_t call =
@@ -133,6 +137,25 @@ test_late_beside_holes(void)
         /* Three of four ranks wait 20 ms in each step that was judged. */
         g_assert_cmpint(said.ledger.mean_ns[LS_LEDGER_EXPOSED_WAIT], ==, 15 * MS);
     }
+}
+
+/* A rank that lacks a step between two others: what it computed then is not known, and the ledger
+ * is not made of that step. The first line says which steps it speaks of, and how long those are.
+ */
+static void
+test_step_that_a_rank_lacks(void)
+{
+    const Run run = {20, MARKS, 1, 4, 0}, whole = {20, NOTHING, 0, 0, 0};
+    g_auto(Said) said = ask(&run), all = ask(&whole);
+
+    g_assert_true(said.ledger.wait_known);
+    g_assert_cmpuint(said.ledger.unjudged, ==, 2);
+    g_assert_cmpint(said.ledger.n, ==, (STEPS - 3) * RANKS); /* the first is warm-up */
+    g_assert_cmpint(said.ledger.mean_ns[LS_LEDGER_EXPOSED_WAIT], ==, 15 * MS);
+    assert_says(said.lines[0], "In the 9 of 11 steps that can be judged (95.0 ms each) the step "
+                               "waits ");
+    g_assert_cmpuint(all.ledger.unjudged, ==, 0);
+    assert_says(all.lines[0], "| The step waits ");
 }
 
 /* The start of a call lies behind the agreement: beside submissions it would look late. */
@@ -298,6 +321,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/report/judgement/late-rank-is-named-beside-holes", test_late_beside_holes);
+    g_test_add_func("/report/judgement/step-that-a-rank-lacks", test_step_that_a_rank_lacks);
     g_test_add_func("/report/judgement/a-hole-is-no-straggler", test_hole_is_no_straggler);
     g_test_add_func("/report/judgement/a-hole-clears-nobody", test_nobody_is_cleared);
     g_test_add_func("/report/judgement/ties-are-judged", test_ties_are_judged);
