@@ -50,7 +50,8 @@ lockstep_apt() {
     log=$(mktemp)
     echo "installing: $*" >&2
     if $as_root env DEBIAN_FRONTEND=noninteractive sh -c \
-        'apt-get -qq update && apt-get -qq install -y --no-install-recommends "$@"' sh "$@" \
+        'apt-get -qq -o Acquire::Retries=5 update && apt-get -qq -o Acquire::Retries=5 \
+            -o DPkg::Lock::Timeout=600 install -y --no-install-recommends "$@"' sh "$@" \
         >"$log" 2>&1; then
         rm -f "$log"
         return 0
