@@ -3,6 +3,11 @@
  * Shaping a string costs ten times as much as drawing its glyphs, and a trace has hundreds of
  * distinct names, not millions: glyph strings are kept by font and string. A cut is made from the
  * glyphs' advances, never by asking Pango again.
+ *
+ * Widths are unrounded, so that they are the same at every scale. Cairo, however, clips glyphs that
+ * touch each other to the extents that the font gives, and unrounded ones are those of the unhinted
+ * outlines: the top row of pixels would be lost. So glyphs are drawn with the same font whose
+ * extents are rounded, at the places that the unrounded one has given.
  */
 #include "ui/draw/text.h"
 
@@ -10,7 +15,7 @@
 #include <pango/pangocairo.h>
 #include <string.h>
 
-enum { MAX_KEPT = 8192 };
+enum { MAX_KEPT = 8192, MAX_AT_ONCE = 128 };
 
 static const struct {
     double px;
@@ -24,6 +29,8 @@ static const struct {
 typedef struct Run {
     PangoFont *font;
     PangoGlyphString *glyphs;
+    cairo_scaled_font_t
+        *drawn; /* NULL: holds glyphs that no font has, which Pango draws as boxes */
 } Run;
 
 typedef struct Shaped {
@@ -45,6 +52,7 @@ clear_run(void *data)
     Run *run = data;
     g_object_unref(run->font);
     pango_glyph_string_free(run->glyphs);
+    g_clear_pointer(&run->drawn, cairo_scaled_font_destroy);
 }
 
 static void
@@ -99,25 +107,52 @@ ls_text_free(LsText *text)
     g_free(text);
 }
 
+/* The same font with rounded extents; NULL if it has not all of the glyphs. */
+static cairo_scaled_font_t *
+find_drawn_font(PangoFont *font, const PangoGlyphString *glyphs)
+{
+    for (int i = 0; i < glyphs->num_glyphs; i++)
+        if (glyphs->glyphs[i].glyph & PANGO_GLYPH_UNKNOWN_FLAG)
+            return NULL;
+    cairo_matrix_t size, device;
+    cairo_scaled_font_t *scaled = pango_cairo_font_get_scaled_font(PANGO_CAIRO_FONT(font));
+    cairo_font_options_t *options = cairo_font_options_create();
+    cairo_scaled_font_get_font_options(scaled, options);
+    cairo_scaled_font_get_font_matrix(scaled, &size);
+    cairo_scaled_font_get_ctm(scaled, &device);
+    cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_ON);
+    cairo_scaled_font_t *drawn =
+        cairo_scaled_font_create(cairo_scaled_font_get_font_face(scaled), &size, &device, options);
+    cairo_font_options_destroy(options);
+    return drawn;
+}
+
 static Shaped *
-shape(LsText *text, LsFont font, const char *string)
+shape_line(const PangoLayoutLine *line)
 {
     Shaped *shaped = g_new0(Shaped, 1);
     shaped->runs = g_array_new(FALSE, FALSE, sizeof(Run));
     g_array_set_clear_func(shaped->runs, clear_run);
+    for (GSList *at = line ? line->runs : NULL; at; at = at->next) {
+        PangoGlyphItem *item = at->data;
+        PangoFont *font = item->item->analysis.font;
+        Run run = {g_object_ref(font), pango_glyph_string_copy(item->glyphs),
+                   find_drawn_font(font, item->glyphs)};
+        g_array_append_val(shaped->runs, run);
+        shaped->width += (double)pango_glyph_string_get_width(item->glyphs) / PANGO_SCALE;
+    }
+    return shaped;
+}
+
+static Shaped *
+shape(LsText *text, LsFont font, const char *string)
+{
     g_autoptr(PangoLayout) layout = pango_layout_new(text->context);
     g_autofree char *valid = g_utf8_make_valid(string, -1);
     pango_layout_set_font_description(layout, text->fonts[font]);
     pango_layout_set_single_paragraph_mode(layout, TRUE);
     pango_layout_set_text(layout, valid, -1);
-    PangoLayoutLine *line = pango_layout_get_line_readonly(layout, 0);
-    for (GSList *at = line ? line->runs : NULL; at; at = at->next) {
-        PangoGlyphItem *item = at->data;
-        Run run = {g_object_ref(item->item->analysis.font), pango_glyph_string_copy(item->glyphs)};
-        g_array_append_val(shaped->runs, run);
-        shaped->width += (double)pango_glyph_string_get_width(item->glyphs) / PANGO_SCALE;
-    }
-    return shaped;
+    return shape_line(pango_layout_get_line_readonly(layout, 0));
 }
 
 static const Shaped *
@@ -146,6 +181,35 @@ set_colour(cairo_t *cr, LsColour colour)
                          (double)(colour & 255) / 255);
 }
 
+/* The first n glyphs of a run. */
+static void
+show_run(cairo_t *cr, const Run *run, int n, double x, double baseline)
+{
+    cairo_glyph_t places[MAX_AT_ONCE];
+    int n_places = 0;
+    if (!run->drawn) {
+        int all = run->glyphs->num_glyphs;
+        cairo_move_to(cr, x, baseline);
+        run->glyphs->num_glyphs = n;
+        pango_cairo_show_glyph_string(cr, run->font, run->glyphs);
+        run->glyphs->num_glyphs = all;
+        return;
+    }
+    cairo_set_scaled_font(cr, run->drawn);
+    for (int i = 0; i < n; i++) {
+        const PangoGlyphInfo *glyph = &run->glyphs->glyphs[i];
+        if (glyph->glyph != PANGO_GLYPH_EMPTY)
+            places[n_places++] =
+                (cairo_glyph_t){glyph->glyph, x + (double)glyph->geometry.x_offset / PANGO_SCALE,
+                                baseline + (double)glyph->geometry.y_offset / PANGO_SCALE};
+        x += (double)glyph->geometry.width / PANGO_SCALE;
+        if (n_places == MAX_AT_ONCE || i + 1 == n) {
+            cairo_show_glyphs(cr, places, n_places);
+            n_places = 0;
+        }
+    }
+}
+
 /* Shows the glyphs that end before `width`; returns how wide they are and how many. */
 static double
 show_glyphs(cairo_t *cr, const Shaped *shaped, double x, double baseline, double width,
@@ -164,12 +228,8 @@ show_glyphs(cairo_t *cr, const Shaped *shaped, double x, double baseline, double
             at += advance;
             n++;
         }
-        if (!measure && n > 0) {
-            cairo_move_to(cr, x + start, baseline);
-            run->glyphs->num_glyphs = n;
-            pango_cairo_show_glyph_string(cr, run->font, run->glyphs);
-            run->glyphs->num_glyphs = all;
-        }
+        if (!measure && n > 0)
+            show_run(cr, run, n, x + start, baseline);
         *ret_n += n;
         if (n < all)
             break;
@@ -232,6 +292,20 @@ ls_text_draw_tail(LsText *text, cairo_t *cr, LsFont font, double x, double y, do
     return 0;
 }
 
+static void
+show_lines(cairo_t *cr, PangoLayout *layout, double x, double y)
+{
+    int n;
+    PangoLayoutIter *at = pango_layout_get_iter(layout);
+    do {
+        Shaped *line = shape_line(pango_layout_iter_get_line_readonly(at));
+        double baseline = (double)pango_layout_iter_get_baseline(at) / PANGO_SCALE;
+        show_glyphs(cr, line, x, y + baseline, line->width, false, &n);
+        free_shaped(line);
+    } while (pango_layout_iter_next_line(at));
+    pango_layout_iter_free(at);
+}
+
 double
 ls_text_draw_wrapped(LsText *text, cairo_t *cr, LsFont font, double x, double y, double width,
                      LsColour colour, const char *string)
@@ -246,8 +320,7 @@ ls_text_draw_wrapped(LsText *text, cairo_t *cr, LsFont font, double x, double y,
     pango_layout_get_size(layout, NULL, &height);
     if (cr) {
         set_colour(cr, colour);
-        cairo_move_to(cr, x, y);
-        pango_cairo_show_layout(cr, layout);
+        show_lines(cr, layout, x, y);
     }
     return (double)height / PANGO_SCALE;
 }
