@@ -366,7 +366,7 @@ fit_height(Render *render, int scale)
     if (!render->sized && !render->options.fold && render->view.mode == LS_VIEW_TENSORS)
         fit_tensors(render);
     double missing = render->scene->content_height - render->view.height;
-    if (render->view.mode == LS_VIEW_OVERVIEW || (missing < 0 && render->inspect))
+    if (missing < 0 && render->inspect)
         return;
     if (!render->sized && missing != 0) {
         render->height = CLAMP(render->height + missing, MIN_HEIGHT, MAX_HEIGHT);

@@ -11,7 +11,7 @@
 
 #include "layout/scene-private.h"
 
-enum { MIN_CELL_PX = 3, LEFT = 64, TOP = 28, RIGHT = 16, BOTTOM = 16 };
+enum { MIN_CELL_PX = 3, TOP = 6, BOTTOM = 16, ROW_PX = 40, LABEL_PX = 24 };
 
 typedef struct Grid {
     LsMaking *making;
@@ -56,18 +56,18 @@ find_full(const LsOverview *o)
 }
 
 static void
-add_axis(GArray *ticks, size_t n, double length, double least_px, const char *prefix,
-         const Grid *grid, bool ranks)
+add_axis(GArray *ticks, size_t n, double length, double least_px, const Grid *grid, bool ranks)
 {
     int64_t step = ls_ruler_find_step((int64_t)ceil((double)n * least_px / MAX(length, 1)));
+    const LsModel *model = grid->making->model;
     for (size_t i = 0; i < n; i += (size_t)step) {
         LsRulerTick tick = {.at = (double)i * length / (double)n};
-        int64_t number = (int64_t)i;
         if (ranks)
-            number = grid->making->model->ranks[grid->ranks[i]].rank;
-        else if (grid->overview->by_step)
-            number = grid->making->model->steps[i].number;
-        snprintf(tick.label, sizeof tick.label, "%s%" G_GINT64_FORMAT, prefix, number);
+            g_strlcpy(tick.label, ls_trace_get_rank_label(model->trace, grid->ranks[i]),
+                      sizeof tick.label);
+        else
+            snprintf(tick.label, sizeof tick.label, "step %" G_GINT64_FORMAT,
+                     model->steps[i].number);
         g_array_append_val(ticks, tick);
     }
 }
@@ -91,12 +91,13 @@ fill_grid(Grid *grid)
     LsOverview *o = grid->overview;
     const LsView *view = grid->making->view;
     double px = (double)MIN_CELL_PX;
-    o->x = LEFT;
+    o->x = 0; /* each step under its bar */
     o->y = TOP;
-    o->width = floor(MAX(view->width - LEFT - RIGHT, px));
+    o->width = floor(MAX(view->width, px));
     o->height = floor(MAX(view->height - TOP - BOTTOM, px));
     /* Few ranks need not fill the height. */
-    o->height = MIN(o->height, (double)grid->n_ranks * 40);
+    o->height = MIN(o->height, (double)grid->n_ranks * ROW_PX);
+    grid->making->scene->content_height = TOP + o->height + BOTTOM;
     o->columns = (uint32_t)MIN(grid->making->model->grid.n_columns, (size_t)(o->width / px));
     o->rows = (uint32_t)MIN(grid->n_ranks, (size_t)MAX(o->height / 1, 1));
     o->cells = g_renew(LsCell, o->cells, (size_t)o->columns * o->rows);
@@ -104,9 +105,9 @@ fill_grid(Grid *grid)
         for (size_t c = 0; c < o->columns; c++)
             o->cells[r * o->columns + c] = make_cell(grid, c, r);
     o->full = find_full(o);
-    add_axis(o->y_ticks, grid->n_ranks, o->height, 24, "", grid, true);
+    add_axis(o->y_ticks, grid->n_ranks, o->height, LABEL_PX, grid, true);
     if (o->by_step)
-        add_axis(o->x_ticks, grid->making->model->n_steps, o->width, 80, "step ", grid, false);
+        add_axis(o->x_ticks, grid->making->model->n_steps, o->width, 80, grid, false);
     else
         add_time_axis(grid);
 }

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "layout/scene-private.h"
 
@@ -23,16 +24,18 @@ ls_ruler_find_step(int64_t least_ns)
     return power * 10;
 }
 
-/* One unit for all ticks: that of the largest distance, decimals by the step. */
+/* One unit for all ticks: that of the largest distance, or, far from the origin, one that needs no
+ * more than four digits before the point; decimals by the step. */
 static void
-format_tick(char *to, size_t size, int64_t ns, int64_t step_ns, int64_t range_ns)
+format_tick(char *to, size_t size, int64_t ns, int64_t step_ns, int64_t range_ns, int64_t far_ns)
 {
     static const struct {
         int64_t ns;
         const char *name;
-    } UNITS[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "µs"}, {1, "ns"}};
+    } UNITS[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}, {1, "ns"}};
     size_t u = 0;
-    while (u + 1 < G_N_ELEMENTS(UNITS) && range_ns < UNITS[u].ns * 2)
+    while (u + 1 < G_N_ELEMENTS(UNITS) && range_ns < UNITS[u].ns * 2 &&
+           far_ns / UNITS[u + 1].ns < 10000)
         u++;
     int decimals = 0;
     for (int64_t part = UNITS[u].ns; part > step_ns && decimals < 9; part /= 10)
@@ -55,15 +58,19 @@ ls_making_add_ruler(LsMaking *making)
     int64_t range = view->end_ns - view->start_ns;
     int64_t step = ls_ruler_find_step((int64_t)((double)range * TICK_PX / view->width));
     int64_t at = floor_to(view->start_ns - view->origin_ns, step) + view->origin_ns;
+    int64_t far =
+        MAX(llabs(view->start_ns - view->origin_ns), llabs(view->end_ns - view->origin_ns));
     for (; at < view->end_ns; at += step) {
         LsRulerTick tick = {.at = ls_view_x_of(view, at)};
         tick.at = round(tick.at * view->scale) / view->scale;
         if (tick.at < 0)
             continue;
-        format_tick(tick.label, sizeof tick.label, at - view->origin_ns, step, range);
+        format_tick(tick.label, sizeof tick.label, at - view->origin_ns, step, range, far);
         g_array_append_val(scene->ruler, tick);
     }
-    if (view->step >= 0 && (size_t)view->step < making->model->n_steps)
+    if (view->mode == LS_VIEW_OVERVIEW) /* all of them */
+        scene->ruler_label[0] = 0;
+    else if (view->step >= 0 && (size_t)view->step < making->model->n_steps)
         snprintf(scene->ruler_label, sizeof scene->ruler_label, "step %" G_GINT64_FORMAT,
                  making->model->steps[view->step].number);
     else
@@ -162,6 +169,8 @@ ls_making_add_legend(LsMaking *making)
             continue;
         if (entry.role == LS_ROLE_COMMUNICATION && !making->model->has_compute)
             entry.label = "communication";
+        if (entry.role == LS_ROLE_OTHER && making->view->mode == LS_VIEW_TENSORS)
+            entry.label = "queue, other";
         g_array_append_val(making->scene->legend, entry);
     }
 }

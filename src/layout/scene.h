@@ -10,7 +10,7 @@
 /* A tick of the ruler or of the overview's axes. */
 typedef struct LsRulerTick {
     double at; /* logical px */
-    char label[24];
+    char label[48];
 } LsRulerTick;
 
 /* A small stroke on a row: a cycle. */

@@ -42,7 +42,8 @@ def get_size(picture):
 
 def sizes_are_kept(run, output):
     for args, size in ((('--size', '1920x1080'), (1920, 1080)), (('--size', '640x480'), (640, 480)),
-                       (('--size', '640x480', '--scale', '2'), (1280, 960)), (('--mode', 'overview'), (1920, 1080))):
+                       (('--size', '640x480', '--scale', '2'), (1280, 960)),
+                       (('--mode', 'overview', '--size', '1920x1080'), (1920, 1080))):
         assert render(run, output, *args)[0] == 0, args
         assert get_size(output) == size, args
     for size in ('1x1', '99999x99999', '640', 'x'):
@@ -57,6 +58,8 @@ def the_height_follows_from_the_rows(run, output):
         assert get_size(output)[0] == 1920
         heights[ranks] = get_size(output)[1]
     assert heights['0'] < heights['0,1'] < heights['0-3'] < 1080, heights
+    assert render(run, output, '--mode', 'overview')[0] == 0 and get_size(output)[0] == 1920
+    assert get_size(output)[1] < 1080, get_size(output)
     assert render(run, output.with_suffix('.svg'), '--no-headline') == (0, '')
     assert f'viewBox="0 0 1920 {heights["0-3"]}"' in output.with_suffix('.svg').read_text()
 

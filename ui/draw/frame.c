@@ -19,8 +19,11 @@ draw_head(LsPainter *painter, cairo_t *cr, const LsRow *row, double y, double wi
     double note = 0;
     bool small = row->kind == LS_ROW_BAND || row->height < 18;
     LsFont font = small ? LS_FONT_STRONG : LS_FONT_RANK;
-    if (row->note) {
-        note = ls_text_draw(text, cr, LS_FONT_LABEL, LS_ALIGN_RIGHT, width - 9, y, width * 0.6,
+    if (row->note) { /* smaller where the name would be cut */
+        double all = ls_text_get_width(text, LS_FONT_LABEL, row->label) +
+                     ls_text_get_width(text, LS_FONT_LABEL, row->note);
+        note = ls_text_draw(text, cr, all > width - 42 ? LS_FONT_SMALL : LS_FONT_LABEL,
+                            LS_ALIGN_RIGHT, width - 9, y, width * 0.6,
                             row->alarm ? theme->alarm : theme->text_soft, row->note);
     }
     /* The number stands out, what follows (host and device) does not. */
@@ -110,13 +113,11 @@ ls_draw_headers(LsPainter *painter, cairo_t *cr, const LsScene *scene, double wi
     cairo_save(cr);
     cairo_rectangle(cr, 0, 0, width, height);
     cairo_clip(cr);
-    if (scene->view.mode == LS_VIEW_OVERVIEW) { /* the grid has its own axis */
-        ls_fill_rect(cr, 0, 0, width, height, theme->surface);
-        cairo_restore(cr);
-        return;
-    }
     ls_fill_rect(cr, 0, 0, width, height, theme->header);
-    for (guint i = 0; i < scene->rows->len; i++) {
+    if (scene->view.mode == LS_VIEW_OVERVIEW)
+        ls_draw_overview_headers(painter, cr, scene, width);
+    guint n_rows = scene->view.mode == LS_VIEW_OVERVIEW ? 0 : scene->rows->len;
+    for (guint i = 0; i < n_rows; i++) {
         const LsRow *row = &g_array_index(scene->rows, LsRow, i);
         double y = row->y - scene->view.scroll_y;
         if (y >= height || y + row->height <= 0)
@@ -136,12 +137,13 @@ ls_draw_ruler(LsPainter *painter, cairo_t *cr, const LsScene *scene, double heig
     const LsTheme *theme = painter->theme;
     double width = scene->view.width;
     ls_fill_rect(cr, 0, 0, width, height, theme->surface);
-    if (scene->view.mode == LS_VIEW_OVERVIEW)
-        return;
     cairo_save(cr);
     cairo_rectangle(cr, 0, 0, width, height);
     cairo_clip(cr);
-    for (guint i = 0; i < scene->ruler->len; i++) {
+    bool overview = scene->view.mode == LS_VIEW_OVERVIEW;
+    if (overview)
+        ls_draw_overview_ruler(painter, cr, scene, height);
+    for (guint i = 0; !overview && i < scene->ruler->len; i++) {
         const LsRulerTick *tick = &g_array_index(scene->ruler, LsRulerTick, i);
         ls_fill_rect(cr, tick->at, 4, 1, height - 4, theme->grid);
         if (tick->at + 7 + ls_text_get_width(painter->text, LS_FONT_LABEL, tick->label) > width)

@@ -84,6 +84,8 @@ void ls_draw_points(LsPainter *painter, cairo_t *cr, const LsScene *scene);
 void ls_draw_pills(LsPainter *painter, cairo_t *cr, const LsScene *scene);
 void ls_draw_agreed(LsPainter *painter, cairo_t *cr, const LsScene *scene);
 void ls_draw_overview(LsPainter *painter, cairo_t *cr, const LsScene *scene);
+void ls_draw_overview_ruler(LsPainter *painter, cairo_t *cr, const LsScene *scene, double height);
+void ls_draw_overview_headers(LsPainter *painter, cairo_t *cr, const LsScene *scene, double width);
 void ls_draw_overview_legend(LsPainter *painter, cairo_t *cr, const LsScene *scene, double width,
                              double height);
 /* A sample of a role and form, as a legend shows it. */

@@ -8,14 +8,21 @@
 #include "ui/draw/file.h"
 #include "ui/draw/painter.h"
 
+enum { LEAST_ROWS_PX = 40 };
+
+/* The height of as many lines of the headline, from the first on, as leave room for the rows. */
 static double
-find_foot(const LsPicture *picture)
+find_foot(const LsPicture *picture, double room)
 {
     if (picture->n_lines == 0)
         return 0;
     LsPainter *painter = ls_painter_new(ls_theme_find("light"));
-    double height = ls_draw_headline(painter, NULL, picture->lines, picture->n_lines,
-                                     picture->width, picture->height);
+    double height;
+    size_t n = picture->n_lines + 1;
+    do
+        height =
+            ls_draw_headline(painter, NULL, picture->lines, --n, picture->width, picture->height);
+    while (n > 1 && height > room);
     ls_painter_free(painter);
     return height;
 }
@@ -27,11 +34,12 @@ ls_picture_place(const LsPicture *picture, const LsModel *model, LsPlaces *ret_p
     double width = picture->width, height = picture->height;
     double side = picture->inspect ? MIN(LS_DRAW_INSPECTOR_WIDTH, width * 0.35) : 0;
     double left = MIN(LS_DRAW_HEADER_WIDTH, width * 0.3), main = width - side - left;
-    double foot = find_foot(picture);
     size_t n_steps;
     ls_model_get_steps(model, &n_steps);
     double steps = n_steps > 1 ? LS_DRAW_STEPS_HEIGHT : LS_DRAW_MINIMAP_HEIGHT;
     double y = LS_DRAW_TITLE_HEIGHT;
+    double frame = y + steps + LS_DRAW_RULER_HEIGHT + LS_DRAW_LEGEND_HEIGHT;
+    double foot = find_foot(picture, height - frame - LEAST_ROWS_PX);
     p.title = (LsRect){0, 0, width, y};
     p.steps = (LsRect){left, y, main, steps};
     y += steps;
@@ -57,21 +65,30 @@ begin(cairo_t *cr, const LsRect *rect)
     cairo_clip(cr);
 }
 
+/* What must be said of the run stands left of the title, or under it where that is too narrow. */
 static void
 draw_title(LsPainter *painter, cairo_t *cr, const LsPicture *picture, const LsScene *scene,
            const LsRect *rect)
 {
     const LsTheme *theme = painter->theme;
-    double middle = rect->width / 2;
+    const char *title = picture->title ? picture->title : "", *banner = scene->banner;
+    double middle = rect->width / 2,
+           half =
+               MIN(ls_text_get_width(painter->text, LS_FONT_TITLE, title), rect->width * 0.6) / 2;
+    bool beside =
+        !*banner || ls_text_get_width(painter->text, LS_FONT_STRONG, banner) < middle - half - 40;
     ls_fill_rect(cr, 0, 0, rect->width, rect->height, theme->panel);
     ls_fill_rect(cr, 0, rect->height - 1, rect->width, 1, theme->line);
     ls_text_draw(painter->text, cr, LS_FONT_TITLE, LS_ALIGN_CENTRE, middle, 16, rect->width * 0.6,
-                 theme->text, picture->title ? picture->title : "");
+                 theme->text, title);
     ls_text_draw(painter->text, cr, LS_FONT_SMALL, LS_ALIGN_CENTRE, middle, 33, rect->width * 0.9,
-                 theme->text_soft, picture->subtitle ? picture->subtitle : "");
-    if (*scene->banner)
-        ls_text_draw(painter->text, cr, LS_FONT_STRONG, LS_ALIGN_LEFT, 16, 17, rect->width * 0.3,
-                     theme->alarm, scene->banner);
+                 beside ? theme->text_soft : theme->alarm,
+                 !beside             ? banner
+                 : picture->subtitle ? picture->subtitle
+                                     : "");
+    if (beside)
+        ls_text_draw(painter->text, cr, LS_FONT_STRONG, LS_ALIGN_LEFT, 16, 17, middle, theme->alarm,
+                     banner);
 }
 
 /* Left of the steps and the ruler: what they are of. */
@@ -80,16 +97,13 @@ draw_corner(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRect 
 {
     const LsTheme *theme = painter->theme;
     double steps = rect->height - LS_DRAW_RULER_HEIGHT;
-    bool overview = scene->view.mode == LS_VIEW_OVERVIEW;
-    ls_fill_rect(cr, 0, 0, rect->width, rect->height, overview ? theme->surface : theme->header);
+    ls_fill_rect(cr, 0, 0, rect->width, rect->height, theme->header);
     if (steps > 0) {
         ls_text_draw(painter->text, cr, LS_FONT_LABEL, LS_ALIGN_LEFT, 16, steps / 2, rect->width,
                      theme->text_soft,
                      scene->step_bars->len > 1 ? scene->steps_label : "whole recording");
         ls_fill_rect(cr, 0, steps - 1, rect->width, 1, theme->line);
     }
-    if (overview)
-        return;
     ls_text_draw(painter->text, cr, LS_FONT_LABEL, LS_ALIGN_LEFT, 16,
                  steps + LS_DRAW_RULER_HEIGHT / 2.0, rect->width, theme->text, scene->ruler_label);
     ls_fill_rect(cr, 0, rect->height - 1, rect->width, 1, theme->line);
@@ -123,10 +137,8 @@ ls_picture_draw(LsPainter *painter, cairo_t *cr, const LsPicture *picture, const
     begin(cr, &p.timeline);
     ls_draw_timeline(painter, cr, scene);
     cairo_restore(cr);
-    if (scene->view.mode != LS_VIEW_OVERVIEW) {
-        ls_fill_rect(cr, 0, p.legend.y, p.headers.width, p.legend.height, painter->theme->header);
-        ls_fill_rect(cr, p.headers.width - 1, p.legend.y, 1, p.legend.height, painter->theme->line);
-    }
+    ls_fill_rect(cr, 0, p.legend.y, p.headers.width, p.legend.height, painter->theme->header);
+    ls_fill_rect(cr, p.headers.width - 1, p.legend.y, 1, p.legend.height, painter->theme->line);
     begin(cr, &p.legend);
     ls_draw_legend(painter, cr, scene, p.legend.width, p.legend.height);
     cairo_restore(cr);
