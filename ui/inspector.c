@@ -90,6 +90,7 @@ fill_links(LsInspector *inspector, const LsInspect *inspect)
     for (unsigned int i = 0; inspect && i < inspect->links->len; i++) {
         const LsInspectLink *link = &g_array_index(inspect->links, LsInspectLink, i);
         GtkWidget *button = gtk_button_new_with_label(link->label);
+        gtk_widget_set_halign(button, GTK_ALIGN_START);
         gtk_widget_set_focus_on_click(button, FALSE); /* keys go on to the timeline */
         gtk_widget_add_css_class(button, "flat");
         gtk_widget_add_css_class(button, "inspector-link");

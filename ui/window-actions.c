@@ -248,7 +248,7 @@ static const LsActionRow rows[] = {
     {"open", "<Control>o", true, false, "Window", "Open a run's folder", act_open},
     {"open-file", "<Control><Shift>o", true, false, "Window", "Open a file", act_open_file},
     {"help", "question F1 <Control>question", true, false, "Window", "Keys and mouse", act_help},
-    {"close", "<Control>w", true, false, "Window", "Close", act_close},
+    {"close", "<Control>w <Control>q", true, false, "Window", "Close", act_close},
     {"cancel", "", false, false, NULL, NULL, act_cancel},
 };
 

@@ -58,7 +58,7 @@ add_row(Maker *maker, LsRowKind kind, uint32_t track, uint32_t lane, const char 
     if (kind == LS_ROW_TENSOR && maker->fold == LS_FOLD_BAND)
         height = floor(height * MAX(maker->view->stretch, 1));
     if (kind == LS_ROW_BAND && maker->fold == LS_FOLD_BAND)
-        height = floor(height * MIN(maker->view->stretch, 1));
+        height = floor(height * maker->view->stretch);
     LsRow row = {
         .kind = kind,
         .y = maker->y,

@@ -51,6 +51,7 @@ add_negotiation(LsMaking *making, LsItem item, const LsUse *use, int64_t start_n
         rest.form = LS_FORM_PLAIN;
         rest.text = 0;
         rest.x0 = item.x1 = (uint16_t)x;
+        item.role = LS_ROLE_WAIT;
         if (rest.x1 > rest.x0)
             g_array_append_val(making->scene->items, rest);
     }

@@ -15,10 +15,8 @@
 enum { MIN_RANGE_NS = 100 };
 /* Rows may grow into room that is there, and open ones shrink a little before they are folded; one
  * line per rank may shrink until it is no line. */
-static const double MAX_STRETCH[LS_N_FOLDS] = {1.8, 1.8, 2.8, 1};
+static const double MAX_STRETCH[LS_N_FOLDS] = {1.8, 1.8, 2.8, 1.8};
 static const double MIN_STRETCH[LS_N_FOLDS] = {0.76, 0.76, 1, 1}, MIN_BAND = 7.0 / 15;
-/* One line a tensor, on the other hand, grows until each is named. */
-static const double MAX_TENSOR_BAND = 1.8;
 
 double
 ls_view_x_of(const LsView *view, int64_t time_ns)
@@ -166,11 +164,17 @@ ls_view_fit(LsView *view, const LsModel *model)
         return;
     if (view->fold == LS_FOLD_BAND && view->mode == LS_VIEW_RANKS)
         least = MIN_BAND;
-    if (view->fold == LS_FOLD_BAND && view->mode == LS_VIEW_TENSORS)
-        most = MAX_TENSOR_BAND;
     view->stretch = CLAMP(view->height / height, least, most);
     while (view->stretch > least && find_height(model, view) > view->height)
         view->stretch = MAX(view->stretch - 0.05, least);
+    /* Not all rows are stretched: what they leave goes to those that are. */
+    LsView more = *view; /* shares the arrays: only read */
+    while (view->stretch < most) {
+        more.stretch = MIN(view->stretch + 0.05, most);
+        if (find_height(model, &more) > view->height)
+            break;
+        view->stretch = more.stretch;
+    }
 }
 
 LsFold

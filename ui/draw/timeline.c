@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <math.h>
 
+#include "base/units.h"
 #include "ui/draw/painter.h"
 
 enum { DENSE_ROW = 64, DENSE_SCENE = 20000, EDGE_PX = 4, LABEL_PX = 16 };
@@ -237,6 +238,24 @@ grey_rows(LsPainter *painter, cairo_t *cr, const LsScene *scene)
     cairo_fill(cr);
 }
 
+/* An empty page says why. */
+static void
+draw_nothing(LsPainter *painter, cairo_t *cr, const LsScene *scene)
+{
+    size_t n_ranks;
+    ls_trace_get_ranks(ls_model_get_trace(scene->model), &n_ranks);
+    const char *sentence =
+        scene->view.mode == LS_VIEW_TENSORS
+            ? "This run has no tensors by name; by rank it shows its kernels and calls."
+        : n_ranks == 0 ? "No rank was recorded."
+                       : "None of the ranks is shown.";
+    double middle = scene->view.width / 2, y = round(MIN(scene->view.height / 2, 120));
+    double width = ls_text_get_width(painter->text, LS_FONT_TEXT, sentence);
+    ls_fill_rect(cr, middle - width / 2 - 6, y - 9, width + 12, 18, painter->theme->surface);
+    ls_text_draw(painter->text, cr, LS_FONT_TEXT, LS_ALIGN_CENTRE, middle, y,
+                 scene->view.width - 20, painter->theme->text_soft, sentence);
+}
+
 void
 ls_draw_timeline(LsPainter *painter, cairo_t *cr, const LsScene *scene)
 {
@@ -257,7 +276,25 @@ ls_draw_timeline(LsPainter *painter, cairo_t *cr, const LsScene *scene)
     grey_rows(painter, cr, scene);
     ls_draw_agreed(painter, cr, scene);
     ls_draw_pills(painter, cr, scene);
+    if (scene->rows->len == 0)
+        draw_nothing(painter, cr, scene);
     cairo_restore(cr);
+}
+
+/* How long the marked range is, on a plate in its middle, or beside it where it is narrow. */
+static void
+draw_length(LsPainter *painter, cairo_t *cr, const LsScene *scene, double x0, double x1,
+            int64_t length_ns)
+{
+    g_autofree char *label = ls_format_ns(length_ns);
+    double text = ls_text_get_width(painter->text, LS_FONT_STRONG, label), width = text + 14;
+    double x =
+        x1 - x0 >= width + 4 ? (MAX(x0, 0) + MIN(x1, scene->view.width) - width) / 2 : x1 + 3;
+    if (x + width > scene->view.width)
+        x = MAX(x0 - width - 3, 0);
+    ls_fill_rect(cr, round(x), 3, round(width), 18, painter->theme->accent);
+    ls_text_draw(painter->text, cr, LS_FONT_STRONG, LS_ALIGN_LEFT, round(x) + 7, 12, text + 1,
+                 painter->theme->surface, label);
 }
 
 void
@@ -276,4 +313,6 @@ ls_draw_range(LsPainter *painter, cairo_t *cr, const LsScene *scene, int64_t sta
     if (end_ns > start_ns)
         cairo_rectangle(cr, floor(x1), 0, 1, scene->view.height);
     cairo_fill(cr);
+    if (end_ns > start_ns)
+        draw_length(painter, cr, scene, x0, x1, end_ns - start_ns);
 }
