@@ -32,19 +32,21 @@ create(void)
     return fd;
 }
 
-/* Every leader's descriptor to every rank; *ret_fd: of this rank's leader, -1: none. */
+/* Every leader's descriptor to every rank; *ret_fd: of this rank's leader, -1: none, or rank 0 has
+ * no memory to tell them. */
 static lockstep_status
 exchange(const LsWorld *world, LsTransport *transport, int fd, int *ret_fd)
 {
-    int32_t own = fd, *all = calloc((size_t)world->ranks, sizeof *all);
-    size_t size = (size_t)world->ranks * sizeof *all;
+    size_t size = (size_t)world->ranks * sizeof(int32_t);
+    int32_t own = fd, *all = world->rank == 0 ? malloc(size) : NULL;
     LsAction gather = {.kind = LS_ACTION_GATHER, .data = &own, .length = sizeof own};
-    LsAction broadcast = {.kind = LS_ACTION_BROADCAST, .data = all, .length = size};
+    LsAction broadcast = {
+        .kind = LS_ACTION_BROADCAST, .data = all, .length = all != NULL ? size : 0};
     LsResult result = {0};
-    if (all == NULL)
-        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory for %d ranks", world->ranks);
     bool done = transport->class->perform(transport, &gather, &result);
-    for (int rank = 0; done && world->rank == 0 && rank < result.n_parts; rank++) {
+    own = -1;
+    for (int rank = 0; done && all != NULL && rank < world->ranks; rank++) {
+        all[rank] = -1;
         if (result.parts[rank].length == sizeof *all)
             memcpy(&all[rank], result.parts[rank].data, sizeof *all);
     }

@@ -24,24 +24,27 @@ is_even(const LsWorld *world)
 lockstep_status
 ls_hosts_open(LsHosts *hosts, const LsWorld *world)
 {
-    MPI_Comm all = ls_world_mpi_communicator(world);
-    *hosts = (LsHosts){.local = MPI_COMM_NULL,
+    *hosts = (LsHosts){.world = world,
+                       .local = MPI_COMM_NULL,
                        .cross = MPI_COMM_NULL,
                        .local_rank = world->local_rank,
                        .local_ranks = world->local_ranks,
                        .hosts = world->hosts,
                        .even = is_even(world)};
-    lockstep_status status = ls_mpi_ops_open(&hosts->ops);
-    if (status != LOCKSTEP_OK)
-        return status;
-    status = ls_mpi_check(
+    return ls_mpi_ops_open(&hosts->ops);
+}
+
+lockstep_status
+ls_hosts_connect(LsHosts *hosts)
+{
+    const LsWorld *world = hosts->world;
+    MPI_Comm all = ls_world_mpi_communicator(world);
+    lockstep_status status = ls_mpi_check(
         MPI_Comm_split(all, world->infos[world->rank].host, world->rank, &hosts->local),
         "MPI_Comm_split");
     if (status == LOCKSTEP_OK)
         status = ls_mpi_check(MPI_Comm_split(all, world->local_rank, world->rank, &hosts->cross),
                               "MPI_Comm_split");
-    if (status != LOCKSTEP_OK)
-        ls_hosts_close(hosts);
     return status;
 }
 

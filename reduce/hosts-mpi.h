@@ -9,14 +9,17 @@
 #include "reduce/world.h"
 
 typedef struct LsHosts {
+    const LsWorld *world;  /* borrowed */
     MPI_Comm local, cross; /* owned */
     int local_rank, local_ranks, hosts;
     bool even; /* every host has as many ranks */
     LsMpiOps ops;
 } LsHosts;
 
-/* Collective. On failure there is nothing to close. */
+/* Without the communicators, on this rank alone. On failure there is nothing to close. */
 lockstep_status ls_hosts_open(LsHosts *hosts, const LsWorld *world);
+/* The communicators. Collective. */
+lockstep_status ls_hosts_connect(LsHosts *hosts);
 void ls_hosts_close(LsHosts *hosts);
 
 /* How hierarchical cuts a tensor: what each local rank sees to, and what is left over. */

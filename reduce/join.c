@@ -128,6 +128,35 @@ on_lost(void *user, int rank)
     ls_context_set(context, &context->recovered);
 }
 
+/* The watcher's thread, which is free while the exchange waits. */
+static void
+on_stopped(void *user, int rank, int64_t stopped_ns)
+{
+    lockstep_context *context = user;
+    char text[160];
+    if (!is_spokesman(context->world, rank))
+        return;
+    snprintf(
+        text, sizeof text,
+        "rank %d (process %lld) has been stopped for %.1f s, by a signal or a debugger: all wait "
+        "for it",
+        rank, (long long)context->world->infos[rank].pid, (double)stopped_ns / 1e9);
+    ls_instrument_say(text);
+}
+
+static LsWatcherConfig
+get_watcher_config(lockstep_context *context)
+{
+    return (LsWatcherConfig){.world = context->world,
+                             .method =
+                                 (LsWatcherMethod)context->settings.numbers[LS_SETTING_WATCHER],
+                             .lost = on_lost,
+                             .failed = on_failed,
+                             .stopped = on_stopped,
+                             .warning_ns = context->settings.numbers[LS_SETTING_STALL_WARNING_S],
+                             .user = context};
+}
+
 static lockstep_status
 open_groups(lockstep_context *context, const lockstep_graph *graph)
 {
@@ -214,7 +243,7 @@ round_threshold(lockstep_context *context)
         *bytes += unit - *bytes % unit;
 }
 
-/* What this rank needs beside its connection. On failure the rest is close_parts()'s. */
+/* What this rank needs beside its connection and its plane. */
 static lockstep_status
 open_parts(lockstep_context *context)
 {
@@ -225,9 +254,6 @@ open_parts(lockstep_context *context)
     if (control == NULL)
         return ls_fail(LOCKSTEP_ERR_SETTINGS, "setting control: there is no control '%s'",
                        settings->texts[LS_SETTING_CONTROL]);
-    lockstep_status status = open_plane(context);
-    if (status != LOCKSTEP_OK)
-        return status;
     context->queue = ls_queue_new(world->rank, &context->instrument, context->groups);
     if (context->queue == NULL)
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
@@ -257,7 +283,19 @@ open_parts(lockstep_context *context)
     context->loop = ls_loop_new(&loop);
     if (context->loop == NULL)
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
-    return LOCKSTEP_OK;
+    LsWatcherConfig watcher = get_watcher_config(context);
+    return ls_watcher_open(&watcher, &context->watcher);
+}
+
+/* Both in that order on every rank: where one fails before it connects, none connects. On failure
+ * the rest is ls_context_close()'s. */
+static lockstep_status
+open_all(lockstep_context *context)
+{
+    lockstep_status status = ls_agree(context->transport, open_plane(context));
+    if (status == LOCKSTEP_OK && context->plane->class->connect != NULL)
+        status = ls_agree(context->transport, context->plane->class->connect(&context->plane));
+    return status == LOCKSTEP_OK ? ls_agree(context->transport, open_parts(context)) : status;
 }
 
 void
@@ -308,43 +346,13 @@ ls_context_prepare(lockstep_context *context, const lockstep_options *options)
         snprintf(context->text, sizeof context->text, "%s", ls_failure_text());
 }
 
-/* The watcher's thread, which is free while the exchange waits. */
-static void
-on_stopped(void *user, int rank, int64_t stopped_ns)
-{
-    lockstep_context *context = user;
-    char text[160];
-    if (!is_spokesman(context->world, rank))
-        return;
-    snprintf(
-        text, sizeof text,
-        "rank %d (process %lld) has been stopped for %.1f s, by a signal or a debugger: all wait "
-        "for it",
-        rank, (long long)context->world->infos[rank].pid, (double)stopped_ns / 1e9);
-    ls_instrument_say(text);
-}
-
-static LsWatcherConfig
-get_watcher_config(lockstep_context *context)
-{
-    return (LsWatcherConfig){.world = context->world,
-                             .transport = context->transport,
-                             .method =
-                                 (LsWatcherMethod)context->settings.numbers[LS_SETTING_WATCHER],
-                             .lost = on_lost,
-                             .failed = on_failed,
-                             .stopped = on_stopped,
-                             .warning_ns = context->settings.numbers[LS_SETTING_STALL_WARNING_S],
-                             .user = context};
-}
-
 static lockstep_status
 watch_early(lockstep_context *context)
 {
     LsWatcherConfig config = get_watcher_config(context);
-    config.transport = NULL;
     config.lost = on_lost_early;
-    return ls_watcher_open(&config, &context->early);
+    lockstep_status status = ls_watcher_open(&config, &context->early);
+    return status == LOCKSTEP_OK ? ls_watcher_connect(context->early, NULL) : status;
 }
 
 /* What went wrong on this rank before it met the others, as this thread's sentence. */
@@ -369,8 +377,7 @@ check_here(lockstep_context *context)
 static lockstep_status
 watch_ranks(lockstep_context *context)
 {
-    LsWatcherConfig config = get_watcher_config(context);
-    lockstep_status status = ls_watcher_open(&config, &context->watcher);
+    lockstep_status status = ls_watcher_connect(context->watcher, context->transport);
     if (status == LOCKSTEP_OK && context->early != NULL)
         ls_watcher_close(context->early);
     if (status == LOCKSTEP_OK)
@@ -404,7 +411,7 @@ join_ranks(lockstep_context *context)
     if (status != LOCKSTEP_OK)
         return status;
     round_threshold(context);
-    status = ls_agree(context->transport, open_parts(context));
+    status = open_all(context);
     if (status != LOCKSTEP_OK)
         return status;
     return ls_agree(context->transport, watch_ranks(context));

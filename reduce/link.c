@@ -30,7 +30,7 @@
 #define PATIENCE_MS   2000
 
 /* Where a rank listens; port 0: nowhere. IPv4, network order. */
-typedef struct Card {
+typedef struct LsLinkCard {
     uint64_t word;
     uint32_t addresses[ADDRESSES_MAX];
     uint16_t port;
@@ -206,29 +206,34 @@ exchange_cards(const LsWorld *world, LsTransport *transport, const Card *own, Ca
 }
 
 lockstep_status
-ls_links_open(const LsWorld *world, LsTransport *transport, LsLinks *ret_links)
+ls_links_open(const LsWorld *world, LsLinks *ret_links)
 {
-    Card own = {0};
-    int listener = -1;
     *ret_links = (LsLinks){.leader = world->leader};
     if (world->hosts < 2)
         return LOCKSTEP_OK;
-    Card *cards = calloc((size_t)world->ranks, sizeof *cards);
+    ret_links->cards = calloc((size_t)world->ranks, sizeof *ret_links->cards);
     ret_links->items = calloc((size_t)world->local_ranks + 1, sizeof *ret_links->items);
-    if (cards == NULL || ret_links->items == NULL) {
-        free(cards);
-        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory for %d ranks", world->ranks);
-    }
+    return ret_links->cards != NULL && ret_links->items != NULL
+               ? LOCKSTEP_OK
+               : ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory for %d ranks", world->ranks);
+}
+
+lockstep_status
+ls_links_connect(const LsWorld *world, LsTransport *transport, LsLinks *links)
+{
+    Card own = {0};
+    int listener = -1;
+    if (world->hosts < 2)
+        return LOCKSTEP_OK;
     if (world->leader)
         listener = listen_for(world, &own);
-    lockstep_status status = exchange_cards(world, transport, &own, cards);
+    lockstep_status status = exchange_cards(world, transport, &own, links->cards);
     if (status == LOCKSTEP_OK && (!world->leader || world->infos[world->rank].host > 0))
-        connect_up(world, cards, ret_links);
+        connect_up(world, links->cards, links);
     if (status == LOCKSTEP_OK && world->leader)
-        accept_below(world, listener, &own, ret_links);
+        accept_below(world, listener, &own, links);
     if (listener >= 0)
         close(listener);
-    free(cards);
     return status;
 }
 
@@ -240,6 +245,7 @@ ls_links_close(LsLinks *links)
             close(links->items[i].fd);
     }
     free(links->items);
+    free(links->cards);
     *links = (LsLinks){0};
 }
 

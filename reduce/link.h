@@ -20,12 +20,15 @@ typedef struct LsLink {
 typedef struct LsLinks {
     LsLink *items; /* owned */
     int n;
+    struct LsLinkCard *cards; /* owned: where each rank listens */
     bool leader;
 } LsLinks;
 
-/* Collective; nothing is opened where there is one host. A link that cannot be made is named on
+/* The memory. On failure there is something to close. */
+lockstep_status ls_links_open(const LsWorld *world, LsLinks *ret_links);
+/* Collective; nothing is connected where there is one host. A link that cannot be made is named on
  * standard error and missed, no more. */
-lockstep_status ls_links_open(const LsWorld *world, LsTransport *transport, LsLinks *ret_links);
+lockstep_status ls_links_connect(const LsWorld *world, LsTransport *transport, LsLinks *links);
 void ls_links_close(LsLinks *links);
 
 /* News (reduce/board.h) to all but `except` (NULL: to all). */

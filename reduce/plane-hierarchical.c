@@ -40,6 +40,12 @@ hierarchical_open(const LsPlaneConfig *config, LsPlane **ret_plane)
     return status;
 }
 
+static lockstep_status
+hierarchical_connect(LsPlane **plane)
+{
+    return ls_hosts_connect(&((HierarchicalPlane *)*plane)->hosts);
+}
+
 static void
 hierarchical_close(LsPlane *plane)
 {
@@ -135,6 +141,7 @@ const LsPlaneClass ls_plane_hierarchical = {
     .reduce_scatter_text = "RING_REDUCESCATTER",
     .fits = ls_peers_plane_fits,
     .open = hierarchical_open,
+    .connect = hierarchical_connect,
     .close = hierarchical_close,
     .allreduce = hierarchical_allreduce,
     .broadcast = ls_peers_plane_broadcast,

@@ -40,6 +40,12 @@ hybrid_open(const LsPlaneConfig *config, LsPlane **ret_plane)
     return status;
 }
 
+static lockstep_status
+hybrid_connect(LsPlane **plane)
+{
+    return ls_hosts_connect(&((HybridPlane *)*plane)->hosts);
+}
+
 static void
 hybrid_close(LsPlane *plane)
 {
@@ -127,6 +133,7 @@ const LsPlaneClass ls_plane_hybrid = {
     .reduce_scatter_text = "RING_REDUCESCATTER",
     .fits = ls_peers_plane_fits,
     .open = hybrid_open,
+    .connect = hybrid_connect,
     .close = hybrid_close,
     .allreduce = hybrid_allreduce,
     .broadcast = ls_peers_plane_broadcast,

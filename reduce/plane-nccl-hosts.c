@@ -74,7 +74,6 @@ hosts_close(LsPlane *base)
     free(plane);
 }
 
-/* With the connections between hosts open. */
 static lockstep_status
 open_device(HostsPlane *plane, const LsPlaneConfig *config)
 {
@@ -121,6 +120,14 @@ open_class(const LsPlaneClass *class, const LsPlaneClass *host, const LsPlaneCon
     else
         hosts_close(&plane->base);
     return status;
+}
+
+static lockstep_status
+hosts_connect(LsPlane **base)
+{
+    HostsPlane *plane = (HostsPlane *)*base;
+    lockstep_status status = ls_hosts_connect(&plane->hosts);
+    return status == LOCKSTEP_OK ? plane->host->class->connect(&plane->host) : status;
 }
 
 static lockstep_status
@@ -426,9 +433,10 @@ DEVICE(hybrid);
 
 #define HOST_FUNCTIONS                                                                             \
     .broadcast_text = "MPI_BCAST", .allgather_text = "RING_ALLGATHER",                             \
-    .reduce_scatter_text = "RING_REDUCESCATTER", .fits = hosts_fits, .close = hosts_close,         \
-    .allreduce = host_allreduce, .broadcast = host_broadcast, .allgather = host_allgather,         \
-    .reduce_scatter = host_reduce_scatter, .alltoall = host_alltoall, .abandon = hosts_abandon
+    .reduce_scatter_text = "RING_REDUCESCATTER", .fits = hosts_fits, .connect = hosts_connect,     \
+    .close = hosts_close, .allreduce = host_allreduce, .broadcast = host_broadcast,                \
+    .allgather = host_allgather, .reduce_scatter = host_reduce_scatter, .alltoall = host_alltoall, \
+    .abandon = hosts_abandon
 
 const LsPlaneClass ls_plane_hierarchical_device = {
     .name = "hierarchical",

@@ -40,7 +40,8 @@
 
 typedef struct SharedPlane {
     LsPlane base;
-    LsPlane *mpi; /* owned */
+    const LsWorld *world; /* borrowed */
+    LsPlane *mpi;         /* owned */
     LsMpiOps ops;
     LsShared shared;
 } SharedPlane;
@@ -77,14 +78,22 @@ shared_open(const LsPlaneConfig *config, LsPlane **ret_plane)
         return status;
     }
     plane->base.class = &ls_plane_shared;
+    plane->world = config->world;
     plane->mpi = mpi;
-    if (ls_shared_open(&plane->shared, config->world, FIRST_BYTES, LEND_BYTES)) {
-        *ret_plane = &plane->base;
+    plane->shared.file = -1;
+    *ret_plane = &plane->base;
+    return LOCKSTEP_OK;
+}
+
+static lockstep_status
+shared_connect(LsPlane **base)
+{
+    SharedPlane *plane = (SharedPlane *)*base;
+    if (ls_shared_open(&plane->shared, plane->world, FIRST_BYTES, LEND_BYTES))
         return LOCKSTEP_OK;
-    }
+    *base = plane->mpi;
     ls_mpi_ops_close(&plane->ops);
     free(plane);
-    *ret_plane = mpi;
     return LOCKSTEP_OK;
 }
 
@@ -214,6 +223,7 @@ const LsPlaneClass ls_plane_shared = {
     .averages = true,
     .fits = shared_fits,
     .open = shared_open,
+    .connect = shared_connect,
     .close = shared_close,
     .allreduce = shared_allreduce,
     .broadcast = shared_broadcast,

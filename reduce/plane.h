@@ -22,8 +22,9 @@ typedef struct LsTransport LsTransport;
 typedef struct LsPlaneConfig {
     const LsWorld *world;
     int servers; /* server: the first so many ranks hold shards; 0: all */
-    LsTransport *transport; /* borrowed; for the communication thread, between the control's actions */
-    LsDevice *device;       /* borrowed; NULL: tensors lie on the host */
+    LsTransport
+        *transport;   /* borrowed; for the communication thread, between the control's actions */
+    LsDevice *device; /* borrowed; NULL: tensors lie on the host */
 } LsPlaneConfig;
 
 /* What a plane does with the memory of a device: the same calls on every rank, wherever each one's
@@ -42,8 +43,8 @@ typedef struct LsDeviceClass {
                                  lockstep_dtype dtype, lockstep_op op);
     /* The others may be NULL: then the tensor goes through the host. */
     lockstep_status (*broadcast)(LsPlane *plane, void *data, size_t size_bytes, int root);
-    /* parts[r]: where rank r's bytes[r] bytes lie, on rank r before, on all after. together: all are
-     * as long and lie one behind another, on every rank. */
+    /* parts[r]: where rank r's bytes[r] bytes lie, on rank r before, on all after. together: all
+     * are as long and lie one behind another, on every rank. */
     lockstep_status (*allgather)(LsPlane *plane, void *const *parts, const int64_t *bytes,
                                  bool together);
     /* parts[r]: what rank r is to get of this rank, counts[r] elements. output: this rank's, may be
@@ -64,7 +65,11 @@ typedef struct LsPlaneClass {
     const char *reduce_scatter_text;
     bool averages; /* allreduce takes AVERAGE of float32 and float64 nevertheless */
     bool (*fits)(const LsWorld *world);
+    /* What can fail on this rank alone, memory for one: it calls no other rank. */
     lockstep_status (*open)(const LsPlaneConfig *config, LsPlane **ret_plane);
+    /* What takes all ranks: collective, once open() has succeeded on every one, and before the
+     * plane's first call. It may put another plane in the place of this one. NULL: nothing does. */
+    lockstep_status (*connect)(LsPlane **plane);
     void (*close)(LsPlane *plane);
     /* input may equal output, not overlap it otherwise; or they are what was lent. */
     lockstep_status (*allreduce)(LsPlane *plane, const void *input, void *output, int64_t count,
@@ -84,8 +89,8 @@ typedef struct LsPlaneClass {
      * answered alike; false: it has none for that many. May be NULL. */
     bool (*lend)(LsPlane *plane, size_t bytes, void **ret_input, void **ret_output);
     const LsDeviceClass *device; /* NULL: of tensors on the host */
-    /* A rank has died: what the communication thread waits for on the device ends. Any thread. NULL:
-     * cannot be. */
+    /* A rank has died: what the communication thread waits for on the device ends. Any thread.
+     * NULL: cannot be. */
     void (*abandon)(LsPlane *plane);
 } LsPlaneClass;
 

@@ -282,16 +282,15 @@ static const LsTransportClass class = {
     .name = "mpi", .perform = mpi_perform, .error = mpi_error, .close = mpi_close};
 
 LsTransport *
-ls_transport_mpi_new(MPI_Comm communicator, const LsTransportEvents *events)
+ls_transport_mpi_new(MPI_Comm like)
 {
     MpiTransport *transport = calloc(1, sizeof *transport);
     if (transport == NULL)
         return NULL;
     transport->base.class = &class;
-    transport->base.events = *events;
-    transport->communicator = communicator;
-    MPI_Comm_rank(communicator, &transport->base.rank);
-    MPI_Comm_size(communicator, &transport->base.ranks);
+    transport->communicator = MPI_COMM_NULL;
+    MPI_Comm_rank(like, &transport->base.rank);
+    MPI_Comm_size(like, &transport->base.ranks);
     size_t ranks = (size_t)transport->base.ranks;
     transport->lengths = calloc(ranks, sizeof *transport->lengths);
     transport->offsets = calloc(ranks, sizeof *transport->offsets);
@@ -301,4 +300,11 @@ ls_transport_mpi_new(MPI_Comm communicator, const LsTransportEvents *events)
         return &transport->base;
     mpi_close(&transport->base);
     return NULL;
+}
+
+void
+ls_transport_mpi_use(LsTransport *transport, MPI_Comm communicator, const LsTransportEvents *events)
+{
+    ((MpiTransport *)transport)->communicator = communicator;
+    transport->events = *events;
 }

@@ -58,6 +58,7 @@ struct LsWatcher {
     atomic_bool stopped, failed;
     char text[256]; /* why, before failed is set */
     pthread_t thread;
+    bool threaded;
 };
 
 static void
@@ -255,50 +256,64 @@ free_watcher(LsWatcher *watcher)
 }
 
 static bool
-start(LsWatcher *watcher)
+watches(const LsWatcher *watcher)
+{
+    return watcher->config.world->ranks > 1 && watcher->config.method != LS_WATCHER_OFF;
+}
+
+static lockstep_status
+reserve(LsWatcher *watcher)
 {
     const LsWorld *world = watcher->config.world;
-    size_t n_fds = 1 + (size_t)world->local_ranks + (size_t)watcher->links.n;
+    size_t links_max = (size_t)world->local_ranks + 1;
     watcher->peers = calloc((size_t)world->local_ranks, sizeof *watcher->peers);
-    watcher->fds = calloc(n_fds, sizeof *watcher->fds);
+    watcher->fds = calloc(1 + (size_t)world->local_ranks + links_max, sizeof *watcher->fds);
     watcher->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (watcher->peers == NULL || watcher->fds == NULL || watcher->wake < 0)
-        return false;
-    for (int rank = 0; rank < world->ranks; rank++) {
-        if (rank != world->rank && world->infos[rank].host == world->infos[world->rank].host)
-            add_peer(watcher, rank);
-    }
-    return pthread_create(&watcher->thread, NULL, watch, watcher) == 0;
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory to watch the ranks");
+    return ls_links_open(world, &watcher->links);
 }
 
 lockstep_status
 ls_watcher_open(const LsWatcherConfig *config, LsWatcher **ret_watcher)
 {
     LsWatcher *watcher = calloc(1, sizeof *watcher);
-    lockstep_status status = LOCKSTEP_OK;
     if (watcher == NULL)
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
     watcher->config = *config;
     watcher->wake = watcher->board.fd = -1;
+    watcher->board.page = &watcher->board.own;
     atomic_store(&watcher->leaving, true);
-    if (config->world->ranks > 1 && config->method != LS_WATCHER_OFF) {
-        watcher->board.page = &watcher->board.own;
-        if (config->transport != NULL)
-            status = ls_board_open(config->world, config->transport, &watcher->board);
-        if (status == LOCKSTEP_OK && config->transport != NULL)
-            status = ls_links_open(config->world, config->transport, &watcher->links);
-        if (status == LOCKSTEP_OK && !start(watcher))
-            status =
-                ls_fail(LOCKSTEP_ERR_NO_MEMORY, "no thread could be started to watch the ranks");
-    } else {
-        atomic_store(&watcher->stopped, true); /* nobody to watch, no thread */
-    }
-    *ret_watcher = watcher;
+    atomic_store(&watcher->stopped, !watches(watcher)); /* nobody to watch, no thread */
+    lockstep_status status = watches(watcher) ? reserve(watcher) : LOCKSTEP_OK;
     if (status == LOCKSTEP_OK)
-        return status;
-    free_watcher(watcher);
-    *ret_watcher = NULL;
+        *ret_watcher = watcher;
+    else
+        free_watcher(watcher);
     return status;
+}
+
+lockstep_status
+ls_watcher_connect(LsWatcher *watcher, LsTransport *transport)
+{
+    const LsWorld *world = watcher->config.world;
+    lockstep_status status = LOCKSTEP_OK;
+    if (!watches(watcher))
+        return status;
+    if (transport != NULL)
+        status = ls_board_open(world, transport, &watcher->board);
+    if (status == LOCKSTEP_OK && transport != NULL)
+        status = ls_links_connect(world, transport, &watcher->links);
+    if (status != LOCKSTEP_OK)
+        return status;
+    for (int rank = 0; rank < world->ranks; rank++) {
+        if (rank != world->rank && world->infos[rank].host == world->infos[world->rank].host)
+            add_peer(watcher, rank);
+    }
+    watcher->threaded = pthread_create(&watcher->thread, NULL, watch, watcher) == 0;
+    return watcher->threaded
+               ? LOCKSTEP_OK
+               : ls_fail(LOCKSTEP_ERR_NO_MEMORY, "no thread could be started to watch the ranks");
 }
 
 void
@@ -334,7 +349,7 @@ void
 ls_watcher_close(LsWatcher *watcher)
 {
     ls_watcher_stop(watcher);
-    if (watcher->wake >= 0)
+    if (watcher->threaded)
         pthread_join(watcher->thread, NULL);
     free_watcher(watcher);
 }

@@ -15,9 +15,7 @@
 typedef struct LsWatcher LsWatcher;
 
 typedef struct LsWatcherConfig {
-    LsWorld *world;         /* borrowed */
-    LsTransport *transport; /* used by open only; NULL: no other rank is told, this host alone is
-                             * watched, and open is not collective */
+    LsWorld *world; /* borrowed */
     LsWatcherMethod method;
     /* Once, from the watcher's thread: this rank is dead. */
     void (*lost)(void *user, int rank);
@@ -31,8 +29,11 @@ typedef struct LsWatcherConfig {
     void *user;
 } LsWatcherConfig;
 
-/* Collective. Where a rank cannot be watched, says so and goes on. */
+/* The memory. */
 lockstep_status ls_watcher_open(const LsWatcherConfig *config, LsWatcher **ret_watcher);
+/* It begins to watch. Collective; but with transport NULL no other rank is told, and this host
+ * alone is watched. Where a rank cannot be watched, says so and goes on. */
+lockstep_status ls_watcher_connect(LsWatcher *watcher, LsTransport *transport);
 /* All ranks have a context. */
 void ls_watcher_start(LsWatcher *watcher);
 /* All ranks have agreed to leave: from now on a rank may end, and only if stop does not follow

@@ -19,6 +19,7 @@
 
 typedef struct MpiWorld {
     LsWorld base;
+    LsTransport *transport; /* owned until it is handed out */
     MPI_Comm communicator;
 } MpiWorld;
 
@@ -88,33 +89,57 @@ check_threads(void)
 }
 
 /* An id that all ranks share and that no other context of any of them has: contexts that share a
- * lowest rank differ in its count, others in its place in the job. */
+ * lowest rank differ in its count, others in its place in the job. whole: this rank has the memory
+ * to meet the others; the last one that has not fails all. */
 static lockstep_status
-choose_id(MpiWorld *world)
+choose_id(MpiWorld *world, bool whole)
 {
-    int mine[2] = {atomic_load(&opened_worlds), -world->base.job_rank}, most[2];
+    int mine[3] = {atomic_load(&opened_worlds), -world->base.job_rank,
+                   whole ? -1 : world->base.rank};
+    int most[3];
     lockstep_status status = ls_mpi_check(
-        MPI_Allreduce(mine, most, 2, MPI_INT, MPI_MAX, world->communicator), "MPI_Allreduce");
+        MPI_Allreduce(mine, most, 3, MPI_INT, MPI_MAX, world->communicator), "MPI_Allreduce");
     if (status != LOCKSTEP_OK)
         return status;
+    if (most[2] >= 0)
+        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "rank %d: out of memory for %d ranks", most[2],
+                       world->base.ranks);
     world->base.communicator = (int64_t)most[0] * world->base.job_ranks - most[1];
     atomic_store(&opened_worlds, most[0] + 1);
     return LOCKSTEP_OK;
 }
 
 static void
-mpi_close(LsWorld *base)
+release(MpiWorld *world)
 {
-    MpiWorld *world = (MpiWorld *)base;
     if (world->communicator != MPI_COMM_NULL && ls_mpi_is_running())
         MPI_Comm_free(&world->communicator);
     atomic_fetch_sub(&open_worlds, 1);
+    if (world->transport != NULL)
+        world->transport->class->close(world->transport);
     free(world->base.infos);
-    free(world);
+}
+
+static void
+mpi_close(LsWorld *base)
+{
+    release((MpiWorld *)base);
+    free(base);
+}
+
+/* What it takes to meet the other ranks. */
+static bool
+reserve(MpiWorld *world, MPI_Comm from)
+{
+    int ranks = 1;
+    MPI_Comm_size(from, &ranks);
+    world->base.infos = calloc((size_t)ranks, sizeof *world->base.infos);
+    world->transport = ls_transport_mpi_new(from);
+    return world->base.infos != NULL && world->transport != NULL;
 }
 
 static lockstep_status
-duplicate(MpiWorld *world, MPI_Comm from)
+duplicate(MpiWorld *world, MPI_Comm from, bool whole)
 {
     lockstep_status status = ls_mpi_check(MPI_Comm_dup(from, &world->communicator), "MPI_Comm_dup");
     if (status != LOCKSTEP_OK)
@@ -124,9 +149,10 @@ duplicate(MpiWorld *world, MPI_Comm from)
     MPI_Comm_size(world->communicator, &world->base.ranks);
     MPI_Comm_rank(MPI_COMM_WORLD, &world->base.job_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world->base.job_ranks);
-    return choose_id(world);
+    return choose_id(world, whole);
 }
 
+/* A rank without memory comes to the first call too, to say so. */
 static lockstep_status
 mpi_open(const lockstep_options *options, LsWorld **ret_world)
 {
@@ -135,24 +161,33 @@ mpi_open(const lockstep_options *options, LsWorld **ret_world)
         from = *(MPI_Comm *)options->mpi_comm;
     if (from == MPI_COMM_NULL)
         return ls_fail(LOCKSTEP_ERR_ARGUMENT, "the communicator is MPI_COMM_NULL");
-    MpiWorld *world = calloc(1, sizeof *world);
-    if (world == NULL)
-        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
+    MpiWorld *world = calloc(1, sizeof *world), bare = {0};
+    bool whole = world != NULL;
+    if (!whole)
+        world = &bare;
     world->base.class = &ls_world_mpi;
     world->communicator = MPI_COMM_NULL;
+    whole = whole && reserve(world, from);
     atomic_fetch_add(&open_worlds, 1);
-    lockstep_status status = duplicate(world, from);
-    if (status == LOCKSTEP_OK)
+    lockstep_status status = duplicate(world, from, whole);
+    if (status == LOCKSTEP_OK) {
         *ret_world = &world->base;
-    else
-        mpi_close(&world->base);
+        return status;
+    }
+    release(world);
+    if (world != &bare)
+        free(world);
     return status;
 }
 
 static LsTransport *
-mpi_transport(LsWorld *world, const LsTransportEvents *events)
+mpi_transport(LsWorld *base, const LsTransportEvents *events)
 {
-    return ls_transport_mpi_new(ls_world_mpi_communicator(world), events);
+    MpiWorld *world = (MpiWorld *)base;
+    LsTransport *transport = world->transport;
+    world->transport = NULL;
+    ls_transport_mpi_use(transport, world->communicator, events);
+    return transport;
 }
 
 static lockstep_status

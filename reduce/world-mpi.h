@@ -16,4 +16,8 @@ bool ls_mpi_is_running(void);
 /* LOCKSTEP_OK, or LOCKSTEP_ERR_MPI with MPI's own words. call: "MPI_Bcast". */
 lockstep_status ls_mpi_check(int result, const char *call);
 
-LsTransport *ls_transport_mpi_new(MPI_Comm communicator, const LsTransportEvents *events);
+/* For so many ranks as `like` has; NULL: no memory. */
+LsTransport *ls_transport_mpi_new(MPI_Comm like);
+/* Once, before it performs: the communicator, borrowed. */
+void ls_transport_mpi_use(LsTransport *transport, MPI_Comm communicator,
+                          const LsTransportEvents *events);

@@ -27,13 +27,16 @@ static lockstep_status
 self_open(const lockstep_options *options, LsWorld **ret_world)
 {
     SelfWorld *world = calloc(1, sizeof *world);
-    if (world != NULL)
+    LsRankInfo *infos = calloc(1, sizeof *infos);
+    if (world != NULL && infos != NULL)
         world->memory = ls_memory_new(1, NULL);
     if (world == NULL || world->memory == NULL) {
+        free(infos);
         free(world);
         return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory");
     }
     world->base.class = &ls_world_self;
+    world->base.infos = infos;
     world->base.ranks = world->base.job_ranks = 1;
     world->base.communicator = atomic_fetch_add(&opened, 1);
     *ret_world = &world->base;

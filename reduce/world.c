@@ -119,9 +119,9 @@ number_hosts(Card *cards, int ranks)
 }
 
 static void
-take_infos(LsWorld *world, LsRankInfo *infos)
+find_place(LsWorld *world)
 {
-    world->infos = infos;
+    const LsRankInfo *infos = world->infos;
     world->hosts = world->local_rank = world->local_ranks = 0;
     for (int rank = 0; rank < world->ranks; rank++) {
         if (infos[rank].host >= world->hosts)
@@ -159,13 +159,19 @@ collect(const LsWorld *world, const LsResult *result, LsRankInfo *ret_infos)
     return status;
 }
 
+static lockstep_status
+fail_transport(const LsTransport *transport)
+{
+    return ls_fail(LOCKSTEP_ERR_MPI, "%s", transport->class->error(transport));
+}
+
 lockstep_status
 ls_world_meet(LsWorld *world, LsTransport *transport, const char *host)
 {
     Card card = {.info = {.job_rank = world->job_rank, .pid = getpid()}};
     LsAction gather = {.kind = LS_ACTION_GATHER, .data = &card, .length = sizeof card};
     size_t size = (size_t)world->ranks * sizeof(LsRankInfo);
-    LsRankInfo *infos = calloc((size_t)world->ranks, sizeof *infos);
+    LsRankInfo *infos = world->infos;
     LsAction broadcast = {.kind = LS_ACTION_BROADCAST, .data = infos, .length = size};
     LsResult result = {0};
     lockstep_status status = LOCKSTEP_OK;
@@ -174,30 +180,24 @@ ls_world_meet(LsWorld *world, LsTransport *transport, const char *host)
         snprintf(card.host, sizeof card.host, "%s", host);
     else
         find_host(card.host, sizeof card.host);
-    if (infos == NULL)
-        return ls_fail(LOCKSTEP_ERR_NO_MEMORY, "out of memory for %d ranks", world->ranks);
     if (!transport->class->perform(transport, &gather, &result))
-        goto err_transport;
+        return fail_transport(transport);
     if (world->rank == 0)
         status = collect(world, &result, infos);
+    int32_t why = status;
     if (status != LOCKSTEP_OK)
-        broadcast.length = 0; /* the others are told by the length */
+        broadcast = (LsAction){.kind = LS_ACTION_BROADCAST, .data = &why, .length = sizeof why};
     if (!transport->class->perform(transport, &broadcast, &result))
-        goto err_transport;
-    if (status == LOCKSTEP_OK && (result.n_parts != 1 || result.parts[0].length != size))
-        status = ls_fail(LOCKSTEP_ERR_INTERNAL, "rank 0 could not collect what the ranks told of "
-                                                "themselves");
+        return fail_transport(transport);
+    if (status == LOCKSTEP_OK && (result.n_parts != 1 || result.parts[0].length != size)) {
+        memcpy(&why, result.parts[0].data, sizeof why);
+        status = ls_fail(why, "rank 0 could not collect what the ranks told of themselves");
+    }
     if (status == LOCKSTEP_OK) {
         memmove(infos, result.parts[0].data, size);
-        take_infos(world, infos);
-    } else {
-        free(infos);
+        find_place(world);
     }
     return status;
-
-err_transport:
-    free(infos);
-    return ls_fail(LOCKSTEP_ERR_MPI, "%s", transport->class->error(transport));
 }
 
 int

@@ -49,7 +49,7 @@ struct LsWorld {
     int64_t communicator; /* equal on all ranks, no other context of these processes has it */
     bool leader;          /* lowest rank of its host */
     int local_rank, local_ranks, hosts;
-    LsRankInfo *infos; /* owned, ranks of them */
+    LsRankInfo *infos; /* owned, ranks of them; filled by ls_world_meet() */
 };
 
 extern const LsWorldClass ls_world_self;
