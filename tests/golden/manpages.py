@@ -88,6 +88,8 @@ def main():
     with tempfile.TemporaryDirectory() as where:
         write_inputs(where)
         os.symlink(os.path.join(os.path.dirname(synth), "train"), os.path.join(where, "train"))
+        # Its own: Open MPI takes the folder of all its jobs away while another job makes its own in it.
+        env["OMPI_MCA_orte_tmpdir_base"] = where
         for number, (page, line) in enumerate(lines, 1):
             if line.startswith("lockstep view"):
                 if not shutil.which("xvfb-run") or not os.path.exists(view):
