@@ -27,10 +27,11 @@ typedef struct LsRecorder {
     uint32_t lives;         /* openings so far */
     bool is_stuck;          /* a drain thread never ended: no opening any more */
     _Atomic bool has_tried; /* a mark has tried to open */
-    _Atomic int threads;           /* of ours */
+    _Atomic int threads;    /* of ours */
     _Atomic uint32_t is_abandoned; /* futex: only they are left */
     _Atomic bool has_keeper;
-    sigset_t keeper_mask; /* of who made it */
+    sigset_t keeper_mask;         /* of who made it */
+    _Atomic uint64_t lost_early;  /* records of signal handlers, while it was opened */
     _Atomic uint32_t notices[64]; /* hashes of what was said on standard error */
     LsRing *words;                /* ring of the process itself; NULL: none */
     LsSettings settings;
@@ -55,6 +56,9 @@ void ls_recorder_open_for_marks(void);
 /* Closes it for good, whoever has opened it. */
 void ls_recorder_close_at_exit(void);
 
+/* A record of a signal handler could not be kept, and is counted. */
+void ls_thread_lose(void);
+
 /* The calling thread's end is told of, though it records nothing. */
 void ls_thread_watch(void);
 
@@ -62,5 +66,6 @@ void ls_thread_watch(void);
 void ls_thread_open(void);
 
 /* Processor time of one span by the hot path, its two readings of the clock with it, into memory of
- * its own; -1: no memory. The best of a few batches of a ring each, a fifth of a millisecond in all. */
+ * its own; -1: no memory. The best of a few batches of a ring each, a fifth of a millisecond in
+ * all. */
 int64_t ls_thread_measure(void);

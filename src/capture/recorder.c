@@ -35,6 +35,7 @@ LsRecorder ls_recorder = {.lock = PTHREAD_MUTEX_INITIALIZER,
                           .mark_lock = PTHREAD_MUTEX_INITIALIZER,
                           .names = {.lock = PTHREAD_MUTEX_INITIALIZER},
                           .window = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+__thread LsWhereabouts ls_whereabouts;
 
 /* -- Opening -- */
 
@@ -223,6 +224,8 @@ open_locked(const char *folder)
         ls_words_notice(1, text);
     }
     add_notes();
+    atomic_fetch_add(&ls_recorder.area.header->ringless_lost,
+                     atomic_exchange(&ls_recorder.lost_early, 0));
     return LS_OK;
 
 err_turn_off:
@@ -333,12 +336,12 @@ ls_recorder_close(void)
     ls_visit_end(visit);
 }
 
-/* Where exit() comes from a signal handler that has interrupted an opening, the lock never comes
+/* Where exit() comes from a signal handler that has interrupted a visit, a lock may never come
  * free: the rings stay, as after _exit(). */
 __attribute__((destructor)) void
 ls_recorder_close_at_exit(void)
 {
-    if (ls_recorder.pid != getpid())
+    if (ls_recorder.pid != getpid() || ls_whereabouts.visits > 0)
         return;
     LsVisit visit = ls_visit_begin();
     for (int i = 0; i < EXIT_LOCK_TRIES; i++) {
@@ -405,7 +408,9 @@ ls_recorder_get_range(void)
 void
 ls_recorder_set_range(bool is_inside)
 {
+    LsVisit visit = ls_visit_begin();
     ls_window_set_range(&ls_recorder.window, is_inside);
+    ls_visit_end(visit);
 }
 
 int64_t
@@ -418,7 +423,7 @@ void
 ls_recorder_flush(void)
 {
     int error = errno;
-    if (ls_recorder_is_open())
+    if (ls_recorder_is_open() && ls_whereabouts.visits == 0)
         ls_drain_flush(&ls_recorder.drain, FLUSH_TIMEOUT);
     errno = error;
 }

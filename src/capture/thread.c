@@ -106,9 +106,22 @@ take_ring(LsThread *self, uint32_t life)
     return true;
 }
 
+void
+ls_thread_lose(void)
+{
+    if (ls_recorder_active())
+        atomic_fetch_add(&ls_recorder.area.header->ringless_lost, 1);
+    else if (!ls_recorder_is_open())
+        atomic_fetch_add(&ls_recorder.lost_early, 1);
+}
+
 __attribute__((noinline)) static bool
 find_ring(LsThread *self)
 {
+    if (ls_whereabouts.visits > 0) {
+        ls_thread_lose();
+        return false;
+    }
     LsVisit visit = ls_visit_begin();
     uint32_t life = atomic_load_explicit(&ls_gate->life, memory_order_acquire);
     bool is_found = life != 0 && take_ring(self, life);
@@ -169,10 +182,10 @@ ls_recorder_write_late(const LsRecord *record, int64_t from_ns)
     uint32_t life = atomic_load_explicit(&ls_gate->opening, memory_order_acquire);
     if (life == 0)
         return;
+    LsVisit visit = ls_visit_begin();
     int was_open = ls_window_was_open(&ls_recorder.window, from_ns, record->end_ns);
     if (was_open < 0)
         atomic_fetch_add(&ls_recorder.area.header->ringless_lost, 1);
-    LsVisit visit = ls_visit_begin();
     if (was_open > 0 && (thread.life == life || take_ring(&thread, life)))
         put(&thread, record);
     ls_visit_end(visit);

@@ -33,6 +33,7 @@ ls_words_open(void)
 void
 ls_words_add(const LsRecord *record)
 {
+    LsVisit visit = ls_visit_begin();
     pthread_mutex_lock(&ls_recorder.word_lock);
     LsRing *ring = ls_recorder.words;
     if (ring != NULL) {
@@ -44,6 +45,7 @@ ls_words_add(const LsRecord *record)
         }
     }
     pthread_mutex_unlock(&ls_recorder.word_lock);
+    ls_visit_end(visit);
 }
 
 uint32_t

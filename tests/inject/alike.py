@@ -47,8 +47,8 @@ def victims():
              "no-descriptors-later"]
     if b"__tsan_init" not in open(CAPTURE, "rb").read():  # it keeps a thread of its own
         names.append("main-leaves-traced")
-    if IS_PLAIN:  # a sanitizer has its own stacks and address space
-        names += ["little-stack", "address-space"]
+    if IS_PLAIN:  # a sanitizer has its own stacks and address space, and locks at exit
+        names += ["little-stack", "address-space", "handlers"]
     if os.geteuid() == 0:
         names.append("other-root")
     for name in names:

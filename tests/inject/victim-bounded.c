@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A program that marks where little is allowed: threads that are cancelled, or have next to no
- * stack; an address space, descriptors or files that are bounded; a standard error that nobody
- * reads. What it prints and how it ends is the same with and without recording (alike.py).
+ * stack; signal handlers; an address space, descriptors or files that are bounded; a standard error
+ * that nobody reads. What it prints and how it ends is the same with and without recording
+ * (alike.py).
  */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,15 +190,65 @@ do_main_leaves_traced(void)
     pthread_exit(NULL);
 }
 
+#define SIGNALS 300
+
+static _Atomic int handled;
+static pthread_t interrupted;
+
+/* Wherever the thread is; the last one ends the program there. */
+static void
+mark_in_handler(int number)
+{
+    lockstep_step_begin(1000 + handled);
+    mark(NULL);
+    lockstep_step_end(1, 1);
+    if (++handled == SIGNALS)
+        exit(5);
+}
+
+static void *
+interrupt(void *user)
+{
+    for (int i = 0; i < SIGNALS; i++) {
+        pthread_kill(interrupted, SIGUSR1);
+        while (handled == i)
+            usleep(10);
+    }
+    return user;
+}
+
+static int
+do_handlers(void)
+{
+    pthread_t thread;
+    interrupted = pthread_self();
+    signal(SIGUSR1, mark_in_handler);
+    if (pthread_create(&thread, NULL, interrupt, NULL) != 0)
+        return 77;
+    for (int64_t step = 0;; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "name %d", (int)(step % 1000));
+        lockstep_step_begin(step);
+        lockstep_instant(name);
+        lockstep_step_end(1, 1);
+    }
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
 } deeds[] = {
-    {"cancelled", do_cancelled},           {"little-stack", do_little_stack},
-    {"address-space", do_address_space},   {"errors-nobody-reads", do_errors_nobody_reads},
-    {"errors-full", do_errors_full},       {"errors-beyond-limit", do_errors_beyond_limit},
-    {"no-descriptors", do_no_descriptors}, {"no-descriptors-later", do_no_descriptors_later},
-    {"other-root", do_other_root},         {"main-leaves-traced", do_main_leaves_traced},
+    {"cancelled", do_cancelled},
+    {"little-stack", do_little_stack},
+    {"address-space", do_address_space},
+    {"errors-nobody-reads", do_errors_nobody_reads},
+    {"errors-full", do_errors_full},
+    {"errors-beyond-limit", do_errors_beyond_limit},
+    {"no-descriptors", do_no_descriptors},
+    {"no-descriptors-later", do_no_descriptors_later},
+    {"other-root", do_other_root},
+    {"main-leaves-traced", do_main_leaves_traced},
+    {"handlers", do_handlers},
 };
 
 int
