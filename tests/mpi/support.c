@@ -125,6 +125,14 @@ support_await(int rank)
     MPI_Recv(NULL, 0, MPI_BYTE, rank, TOLD, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+bool
+support_is_on_all(bool own)
+{
+    int mine = own, all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    return all != 0;
+}
+
 lockstep_status
 support_reduce(lockstep_context *context, const lockstep_tensor *tensor, lockstep_op op)
 {

@@ -4,6 +4,7 @@
 
 #include <glib.h>
 #include <mpi.h>
+#include <stdbool.h>
 
 #include "reduce/lockstep.h"
 
@@ -25,6 +26,9 @@ lockstep_tensor support_tensor(const char *name, const void *input, void *output
  * MPI_THREAD_MULTIPLE alone, and without work for the processor meanwhile. */
 void support_tell(int rank);
 void support_await(int rank);
+/* Whether it holds on every rank, which all ask together: at MPI_THREAD_MULTIPLE alone while a
+ * context is open. */
+bool support_is_on_all(bool own);
 /* Allreduce, then wait for it. */
 lockstep_status support_reduce(lockstep_context *context, const lockstep_tensor *tensor,
                                lockstep_op op);
