@@ -17,6 +17,7 @@ RANKS, STEPS = 4, 10
 # Standard output by way of torchrun: it cannot be told otherwise under some versions of Python (torch 1.13, 3.11).
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(RANKS), "-r", "1", "-t", "1"]
 PROGRAM = f"""
+import os
 import sys
 import time
 sys.path.insert(0, {os.path.dirname(MARKS)!r})
@@ -28,8 +29,19 @@ values = torch.full((64,), float(dist.get_rank()))
 for number in range({STEPS}):
     with marks.step(number):
         dist.all_reduce(values)
-print(f"rank {{dist.get_rank()}} of {{dist.get_world_size()}}")
-time.sleep(1 if dist.get_rank() == 0 else 0)  # whose wrapper sums up what the others have written
+print(f"rank {{dist.get_rank()}} of {{dist.get_world_size()}}", flush=True)
+def is_gone(pid):
+    try:
+        with open(f"/proc/{{pid}}/stat") as stat:
+            return stat.read().rpartition(") ")[2][0] in "ZX"
+    except OSError:
+        return True
+mine = [os.getpid(), os.getppid()]
+others = [None] * dist.get_world_size()
+dist.all_gather_object(others, mine)
+pids = {{pid for pair in others[1:] for pid in pair}} - {{os.getppid()}}  # with their wrappers, where each has one
+while dist.get_rank() == 0 and not all(map(is_gone, pids)):
+    time.sleep(0.01)  # since its wrapper sums up what the others have written
 """
 SUM = re.compile(r"^lockstep: (\d+) ranks, ([\d,]+) events, none lost, ", re.MULTILINE)
 
