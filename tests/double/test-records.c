@@ -82,16 +82,8 @@ check_parts(guint buffers, bool packed)
  * unless somebody was not let run just then: so what compares them holds for most buffers of one of
  * some recordings. The same on every rank. */
 #define NEAR_NS    1000000
-#define RECORDINGS 5
+#define RECORDINGS 40
 #define IS_MOST(n) (4 * (n) >= 3 * STEPS)
-
-static bool
-is_on_all_ranks(bool good)
-{
-    int own = good, all = 0;
-    MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    return all != 0;
-}
 
 /* Waiting lasts until the data is there, and is no part of packing or of the operation. */
 static bool
@@ -112,7 +104,7 @@ check_lateness(const char *name, guint buffers)
                 operation->start_ns >= made_ns[i] - NEAR_NS &&
                 agreed->start_ns <= wait->start_ns + NEAR_NS;
     }
-    return is_on_all_ranks(IS_MOST(near));
+    return support_is_on_all(IS_MOST(near));
 }
 
 static bool
@@ -171,7 +163,7 @@ check_stages(const char *name, const char *const *stages, guint n)
         }
         near += is_near;
     }
-    return is_on_all_ranks(IS_MOST(near));
+    return support_is_on_all(IS_MOST(near));
 }
 
 static bool
