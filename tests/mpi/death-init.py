@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-RANKS, LIMIT_S, TOLD_S, TRIES = 4, 8, 4, 5
+RANKS, LIMIT_S, TOLD_S, TRIES = 4, 8, 4, 10
 PATIENCE_S = 300
 LATE = 'too late:'
 PEER_LOST, STALLED = -9, -10

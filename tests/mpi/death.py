@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-RANKS, TRIES = 4, 5
+RANKS, TRIES = 4, 10
 CASES = [
     ('pidfd', 2, ['watcher=auto']),
     ('polled', 2, ['watcher=poll']),
