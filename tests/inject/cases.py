@@ -4,7 +4,7 @@ import os
 import tempfile
 import time
 
-TRIES = 6
+TRIES = 8
 PATIENCE_S = 120
 
 
