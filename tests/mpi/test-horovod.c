@@ -308,14 +308,15 @@ check_late_tensor(const Job *job, const char *folder)
             continue;
         seen++;
         g_assert_cmpint(get_int(row, "most_often_last_rank"), ==, job->late_rank);
-        g_assert_cmpint(get_int(row, "spread_ns"), >, LATE_MS * INT64_C(700000));
+        g_assert_cmpint(get_int(row, "spread_ns"), >, LATE_MS * INT64_C(600000)); /* 4/5 of 4/5 */
     }
     g_assert_cmpint(seen, ==, 1);
     json_object_put(rows);
 }
 
-/* Whether by the job's own log the rank that was to be late was the last mostly, and the tensor
- * late by so much: on a busy machine others may be later. */
+/* Whether by the job's own log the rank that was to be late was the last for every tensor, or,
+ * where one tensor is, in four of five steps by four fifths of the time: on a busy machine others
+ * may be later, and how the tensors that they hold up share buffers is open. */
 static bool
 is_as_told(const Job *job, const Log *log)
 {
@@ -337,7 +338,7 @@ is_as_told(const Job *job, const Log *log)
             told += late_ns > others_ns && late_ns - first_ns > LATE_MS * INT64_C(800000);
             of++;
         }
-    return 10 * told >= 8 * of;
+    return job->late_tensor < 0 ? told == of : 5 * told >= 4 * of;
 }
 
 /* false: it has been checked, but for who was late, since that did not come about. */
@@ -371,10 +372,10 @@ test_job(const void *data)
 {
     bool is_told = false;
 
-    for (int i = 0; i < 5 && !is_told; i++)
+    for (int i = 0; i < 10 && !is_told; i++)
         is_told = run_and_check(data);
     if (!is_told)
-        g_test_skip("this machine held up other ranks for longer, five times");
+        g_test_skip("this machine held up other ranks for longer, ten times");
 }
 
 int
