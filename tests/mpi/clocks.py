@@ -62,7 +62,8 @@ def main():
             error = abs(row['clock_offset_ns'] - expected)
             method = 'collectives' if rank > 0 else 'reference'
             skip = f' # SKIP this machine did not let the ranks meet, {TRIES} times' if is_wide else ''
-            check(f'rank {rank}: by {method}, within the bound{skip}', row['clock_method'] == method and error <= bound + 2,
+            check(f'rank {rank}: by {method}, within the bound{skip}',
+                  row['clock_method'] == method and error <= bound + 2,
                   f"{row['clock_method']}, off by {error} ns, bound {bound} ns")
         break
     print(f'1..{number}')

@@ -23,7 +23,8 @@ def record(folder):
     run = subprocess.run(
         [MPIRUN, '-np', str(RANKS), TRAIN, '--compute', 'timed', '--steps', str(STEPS), '--slow-rank',
          str(SLOW), '--slow-ms', str(SLOW_MS), '--run', 'run', '--log', 'log.%r'],
-        cwd=folder, capture_output=True, text=True, timeout=600, check=False, env={**os.environ, 'LOCKSTEP_RING_SIZE': '1M'})
+        cwd=folder, capture_output=True, text=True, timeout=600, check=False,
+        env={**os.environ, 'LOCKSTEP_RING_SIZE': '1M'})  # room for all: none is lost while the drain waits
     assert run.returncode == 0, run.stderr
     report = subprocess.run([LOCKSTEP, 'report', 'run', '--format', 'json'], cwd=folder,
                             capture_output=True, text=True, timeout=600, check=False)
