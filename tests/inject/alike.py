@@ -16,7 +16,8 @@ from cases import run, wait_until
 
 RECORD, LOCKSTEP, VICTIM, UNLOADER, CAPTURE = (os.path.abspath(path) for path in sys.argv[1:6])
 CLEAN = {name: value for name, value in os.environ.items()
-         if not name.startswith(("LOCKSTEP_", "OMPI_", "PMIX_", "PMI_", "SLURM_")) and name != "LD_PRELOAD"}
+         if name == "LOCKSTEP_KEEP_FREE" or
+         not name.startswith(("LOCKSTEP_", "OMPI_", "PMIX_", "PMI_", "SLURM_", "LD_PRELOAD"))}
 UNDER = [RECORD, "-o", "RUN", "--as-rank", "0", "--"]
 IS_PLAIN = b"__asan_init" not in open(CAPTURE, "rb").read() and b"__tsan_init" not in open(CAPTURE, "rb").read()
 

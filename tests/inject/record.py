@@ -17,7 +17,7 @@ import time
 from cases import HeldUp, run, wait_until
 
 RECORD, LOCKSTEP, CAPTURE = (os.path.abspath(path) for path in sys.argv[1:4])
-LAUNCHERS = re.compile(r"^(LOCKSTEP_|OMPI_|PMIX_|PMI_|SLURM_|HOROVOD_|DMLC_|TORCHELASTIC_)")
+LAUNCHERS = re.compile(r"^(LOCKSTEP_(?!KEEP_FREE)|OMPI_|PMIX_|PMI_|SLURM_|HOROVOD_|DMLC_|TORCHELASTIC_)")
 CLEAN = {name: value for name, value in os.environ.items()
          if not LAUNCHERS.match(name) and name not in ("RANK", "LOCAL_RANK", "LD_PRELOAD")}
 SUM = re.compile(r"^lockstep: (\d+) (?:ranks?|processes of no rank), ([\d,]+) events?, (none|[\d,]+) lost, .* in (.*)\n$")
