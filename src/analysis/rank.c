@@ -23,6 +23,7 @@ enum {
     RECORD_COST,
     RECORDER_CPU,
     RECORDED,
+    GIVEN_UP,
     FORMAT,
     SOURCE,
 };
@@ -45,6 +46,7 @@ static const LsColumn columns[] = {
     [RECORD_COST] = {"record_cost_ns", LS_COLUMN_INT},
     [RECORDER_CPU] = {"recorder_cpu_ns", LS_COLUMN_INT},
     [RECORDED] = {"recorded", LS_COLUMN_BOOL},
+    [GIVEN_UP] = {"given_up", LS_COLUMN_INT},
     [FORMAT] = {"format", LS_COLUMN_TEXT},
     [SOURCE] = {"source", LS_COLUMN_TEXT},
 };
@@ -74,6 +76,7 @@ add_row(LsTable *table, const LsRank *rank)
         set_ns(table, LAST, rank->last_ns);
         ls_table_set_int(table, RECORDS, (int64_t)rank->records);
         ls_table_set_int(table, LOST, (int64_t)rank->lost);
+        ls_table_set_int(table, GIVEN_UP, (int64_t)rank->given_up);
         ls_table_set_int(table, DAMAGED, (int64_t)rank->damaged);
     }
     set_ns(table, RECORD_COST, rank->record_cost_ns);

@@ -124,6 +124,8 @@ add_facts(void)
     ls_names_add_info(names, "lockstep", LOCKSTEP_VERSION);
     ls_names_add_info(names, "run.id", identity->run_id);
     add_command();
+    if (settings->flight > 0)
+        add_number("recorder.flight", (int64_t)settings->flight);
     if (ls_recorder.area.is_shared)
         ls_names_add_info(names, "recorder.rings", ls_recorder.area.path);
     if (ls_clock_double.on)

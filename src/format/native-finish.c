@@ -97,6 +97,12 @@ settle_threads(Native *native)
     return lost;
 }
 
+static bool
+overwritten_as_asked(const LsProcess *process)
+{
+    return process->rank.given_up > 0 && process->rank.damaged == 0;
+}
+
 /* The losses and faults that are told in one sentence each. */
 static void
 report_losses(Native *native)
@@ -104,20 +110,22 @@ report_losses(Native *native)
     LsProcess *process = native->process;
     if (native->gone_records > 0) {
         g_autofree char *within = ls_format_ns(native->gone.end_ns - native->gone.start_ns);
+        bool as_asked = process->rank.given_up > 0;
         g_autofree char *text = g_strdup_printf(
-            "%" G_GUINT64_FORMAT " records of %s are not there: the file was at its bound and "
-            "kept the newest, the disk was full, or threads found no ring.",
-            native->gone_records, within);
-        ls_native_add_finding(native, &native->gone, LS_WARNING, text);
+            "%" G_GUINT64_FORMAT " records of %s are not there: %s.", native->gone_records, within,
+            as_asked ? "a flight recorder keeps the newest, as asked"
+                     : "the file was at its bound and kept the newest, the disk was full, or "
+                       "threads found no ring");
+        ls_native_add_finding(native, &native->gone, as_asked ? LS_NOTE : LS_WARNING, text);
     }
-    if (process->rank.lost > native->lost_records + native->dropped ||
+    if (process->rank.lost + process->rank.given_up > native->lost_records + native->dropped ||
         native->findings_of_kind[LS_RECORD_LOST] > FINDINGS_MAX)
         ls_process_add_finding(process, LS_WARNING, -1,
                                "%" G_GUINT64_FORMAT " records were lost in all: rings were full.",
                                process->rank.lost);
     uint64_t missing = count_missing(native);
     if (missing > 0)
-        ls_process_add_finding(process, LS_WARNING, -1,
+        ls_process_add_finding(process, overwritten_as_asked(process) ? LS_NOTE : LS_WARNING, -1,
                                "%" G_GUINT64_FORMAT
                                " chunks are missing between the first and the last: they were "
                                "overwritten at the size bound, or are damaged.",
@@ -169,7 +177,11 @@ ls_native_finish(Native *native)
     ls_native_settle_nccl(native);
     settle_rows(native);
     make_counters(native);
-    process->rank.lost = MAX(settle_threads(native), native->lost_records) + native->dropped;
+    if (g_hash_table_contains(process->facts, "recorder.flight"))
+        process->rank.given_up = native->gone_records;
+    process->rank.lost =
+        MAX(settle_threads(native), native->lost_records - process->rank.given_up) +
+        native->dropped;
     process->rank.records = native->records;
     if (native->first_ns <= native->last_ns) {
         process->rank.first_ns = native->first_ns;

@@ -192,7 +192,7 @@ walk(Matcher *matcher)
     /* What was told ends before this rank does: nothing lacks between, unless records were lost. */
     for (; i < n; i++) {
         matcher->match->outside++;
-        if (matcher->process->rank.lost > 0 || n_deeds == 0)
+        if (matcher->process->rank.lost + matcher->process->rank.given_up > 0 || n_deeds == 0)
             pass_range(matcher, i);
     }
 }

@@ -21,10 +21,10 @@ static const char *const clock_names[] = {
 
 typedef struct Sums {
     uint32_t found, expected;
-    uint32_t strangers;               /* processes of no known rank */
-    uint64_t lost, damaged, recorded; /* recorded: rows, lives counted apart */
-    LsClockMethod method;             /* the least trusted */
-    int64_t uncertainty_ns;           /* the largest */
+    uint32_t strangers;                         /* processes of no known rank */
+    uint64_t lost, given_up, damaged, recorded; /* recorded: rows, lives counted apart */
+    LsClockMethod method;                       /* the least trusted */
+    int64_t uncertainty_ns;                     /* the largest */
     bool test_double, world_known;
 } Sums;
 
@@ -47,6 +47,7 @@ add_up(const LsTrace *trace)
         else
             sums.strangers++;
         sums.lost += ranks[r].lost;
+        sums.given_up += ranks[r].given_up;
         sums.damaged += ranks[r].damaged;
         sums.method = MAX(sums.method, ranks[r].clock_method);
         sums.uncertainty_ns = MAX(sums.uncertainty_ns, ranks[r].clock_uncertainty_ns);
@@ -82,15 +83,6 @@ append_dead(GString *line, const LsTrace *trace)
             g_hash_table_add(dead, GINT_TO_POINTER((int)instants[i].value)))
             g_string_append_printf(line, ", rank %" G_GINT64_FORMAT " died while it ran",
                                    instants[i].value);
-}
-
-/* A flight recorder keeps the newest by request: what it gave up is no loss. */
-static bool
-is_flight(const LsTrace *trace, const Sums *sums)
-{
-    const char *flight = ls_trace_get_fact(trace, "settings.LOCKSTEP_FLIGHT");
-
-    return sums->lost > 0 && flight != NULL && strcmp(flight, "0") != 0;
 }
 
 /* A file that was named and cannot be read, for one. */
@@ -132,11 +124,11 @@ ls_honesty_format_line(const LsEvidence *evidence)
         g_string_append(line, "CPU test double: its timings are no result. ");
     append_ranks(who, &sums);
     g_string_append(line, who->str);
-    g_string_append_printf(line, ", %" G_GUINT64_FORMAT " %s, %s", sums.lost,
-                           is_flight(evidence->input->trace, &sums)
-                               ? "records lost or given up (flight recorder)"
-                               : "records lost",
-                           clock);
+    g_string_append_printf(line, ", %" G_GUINT64_FORMAT " records lost, ", sums.lost);
+    if (sums.given_up > 0)
+        g_string_append_printf(line, "%" G_GUINT64_FORMAT " older ones given up as asked, ",
+                               sums.given_up);
+    g_string_append(line, clock);
     append_dead(line, evidence->input->trace);
     if (sums.damaged > 0)
         g_string_append_printf(line, ", %" G_GUINT64_FORMAT " fault%s in the files", sums.damaged,
@@ -170,15 +162,16 @@ add_losses(GPtrArray *lines, const LsTrace *trace, const Sums *sums)
     size_t n;
     const LsRank *ranks = ls_trace_get_ranks(trace, &n);
 
-    add(lines, "%s: %" G_GUINT64_FORMAT "%s",
-        is_flight(trace, sums) ? "records lost, or given up by the flight recorder as asked"
-                               : "records lost",
-        sums->lost, sums->lost > 0 ? ", by rank:" : "");
+    add(lines, "records lost: %" G_GUINT64_FORMAT "%s", sums->lost,
+        sums->lost > 0 ? ", by rank:" : "");
     for (size_t r = 0; r < n; r++)
         if (ranks[r].lost > 0)
             add(lines, "  %s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT,
                 ls_trace_get_rank_name(trace, (uint32_t)r), ranks[r].lost,
                 ranks[r].records + ranks[r].lost);
+    if (sums->given_up > 0)
+        add(lines, "older records that flight recorders gave up, as asked: %" G_GUINT64_FORMAT,
+            sums->given_up);
     add(lines, "faults found in files: %" G_GUINT64_FORMAT, sums->damaged);
 }
 
@@ -206,7 +199,8 @@ add_cost_of(Cost *cost, const LsRank *rank, uint32_t index)
     cost->unclosed += rank->recorder_cpu_ns == LS_TIME_NONE;
     if (rank->first_ns == LS_TIME_NONE || window_ns <= 0)
         return;
-    double made = (double)(rank->records + rank->lost) * (double)rank->record_cost_ns / window_ns;
+    double made = (double)(rank->records + rank->lost + rank->given_up) *
+                  (double)rank->record_cost_ns / window_ns;
     double own = (double)MAX(rank->recorder_cpu_ns, 0) / window_ns;
 
     if (made > cost->made) {

@@ -110,6 +110,7 @@ join_rank(LsRank *into, const LsRank *from)
     into->last_ns = MAX(into->last_ns, from->last_ns);
     into->records += from->records;
     into->lost = MAX(into->lost, from->lost);
+    into->given_up = MAX(into->given_up, from->given_up);
     into->damaged += from->damaged;
     into->test_double |= from->test_double;
     into->record_cost_ns = MAX(into->record_cost_ns, from->record_cost_ns);

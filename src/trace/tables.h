@@ -44,6 +44,7 @@ typedef struct LsRank {
     const char *format;  /* static: name of the format */
     int64_t first_ns, last_ns;
     uint64_t records, lost, damaged; /* damaged: faults found in its file */
+    uint64_t given_up;   /* of a flight recorder: older records, overwritten by request; not in lost */
     LsClockMethod clock_method;
     int64_t clock_offset_ns, clock_uncertainty_ns; /* common = local + offset, at the middle */
     /* What recording took: of each record where it was made, and of the recorder's own thread in all;

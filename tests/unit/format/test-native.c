@@ -383,6 +383,30 @@ test_a_call_has_times_whatever_told_of_it(Fixture *fixture, gconstpointer data)
     }
 }
 
+/* What a flight recorder gave up by request is no loss; what a full ring lost is one there too. */
+static void
+test_a_flight_recorder_gives_up(Fixture *fixture, gconstpointer data)
+{
+    for (int is_flight = 0; is_flight < 2; is_flight++) {
+        const char *name = is_flight ? "flight.lks" : "bounded.lks";
+        LsSynthFile *file = begin(fixture, name, 0);
+        if (is_flight)
+            ls_synth_file_info(file, "recorder.flight", "8000000");
+        ADD(file, 5, PHASE, "forward", 100, 200, 0);
+        ADD(file, 0, LOST, "", 300, 800, 0, 7000);
+        ADD(file, 0, LOST, "", 850, 860, 5, 30);
+        ADD(file, 5, PHASE, "forward", 900, 950, 0);
+        g_assert_true(ls_synth_file_close(file));
+        const LsProcess *process = load(fixture, name, 1);
+        g_assert_cmpuint(process->rank.lost, ==, is_flight ? 30 : 7030);
+        g_assert_cmpuint(process->rank.given_up, ==, is_flight ? 7000 : 0);
+        g_assert_cmpint(severity_of(process, "7000 records of 500 ns"), ==,
+                        is_flight ? LS_NOTE : LS_WARNING);
+        g_assert_cmpint(severity_of(process, "30 records of thread 5"), ==, LS_WARNING);
+        g_assert_cmpint(severity_of(process, "in all"), ==, -1);
+    }
+}
+
 /* What can be no time, no number of bytes and no place in an order is not passed on, so that nobody
  * who adds up or subtracts need fear it. */
 static void
@@ -546,6 +570,7 @@ main(int argc, char **argv)
     TEST("a-call-has-times-whatever-told-of-it", test_a_call_has_times_whatever_told_of_it);
     TEST("what-cannot-be-is-unknown", test_what_cannot_be_is_unknown);
     TEST("an-end-that-is-missing-is-not-the-last", test_an_end_that_is_missing_is_not_the_last);
+    TEST("a-flight-recorder-gives-up", test_a_flight_recorder_gives_up);
     TEST("a-window-ends-what-is-open-in-it", test_a_window_ends_what_is_open_in_it);
     TEST("findings-of-the-recorder-come-through", test_findings_of_the_recorder_come_through);
     TEST("tracks-of-a-device-are-told-apart", test_tracks_of_a_device_are_told_apart);
