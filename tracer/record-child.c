@@ -114,8 +114,9 @@ end_witness(Child *child)
 {
     if (child->seen < 0)
         return;
-    kill(child->witness, SIGKILL);
-    while (waitpid(child->witness, NULL, 0) < 0 && errno == EINTR)
+    /* Where it may not be killed it ends with us. */
+    bool is_killed = kill(child->witness, SIGKILL) == 0;
+    while (is_killed && waitpid(child->witness, NULL, 0) < 0 && errno == EINTR)
         continue;
     close(child->seen);
     child->seen = -1;

@@ -4,11 +4,14 @@
 
 Each case runs a command twice, alone and under `lockstep record`: the same output, status, signal, and the same
 standard error but for our lines."""
+import ctypes
 import os
+import platform
 import pty
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 
@@ -69,6 +72,32 @@ def bounded_from_the_start():
         ours = alike(hello, bound(resource.RLIMIT_NOFILE, descriptors))
         assert ("no process can be had" in ours) == (descriptors < 6), (descriptors, ours)
     assert "no memory" in alike(hello, bound(resource.RLIMIT_AS, 12 << 20))
+
+
+# Numbers of x86-64: what filters of containers and batch systems have been seen to forbid, or newer kernels have.
+CALLS = {"close_range": 436, "clone3": 435, "statx": 332, "fallocate": 285, "prlimit64": 302, "unshare": 272, "prctl": 157,
+         "setitimer": 38, "kill": 62, "pipe2": 293, "mkdir": 83, "madvise": 28, "rt_sigtimedwait": 128}
+
+
+def forbid(number, error):
+    """In the child: the call fails from now on, in all that it starts."""
+    def prepare():
+        libc = ctypes.CDLL(None)
+        words = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x6, 0, 0, 0x50000 | error), (0x6, 0, 0, 0x7fff0000)]
+        code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *word) for word in words))
+        program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(words), ctypes.addressof(code)))
+        libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+        libc.prctl(22, 2, program, 0, 0)  # PR_SET_SECCOMP
+    return prepare
+
+
+def calls_that_are_forbidden():
+    if platform.machine() != "x86_64" or not IS_PLAIN:
+        return
+    for number in CALLS.values():
+        for error in (1, 38):  # EPERM, ENOSYS
+            alike(["sh", "-c", "echo hi; exit 3"], forbid(number, error))
+            shutil.rmtree("RUN", ignore_errors=True)
 
 
 def arguments_that_only_just_fit():
@@ -208,7 +237,7 @@ def raised_rights():
     assert os.listdir("own") and not os.listdir("other"), (os.listdir("own"), os.listdir("other"))
 
 
-CASES = [victims, bounded_from_the_start, arguments_that_only_just_fit, timers, children_ignored,
+CASES = [victims, bounded_from_the_start, calls_that_are_forbidden, arguments_that_only_just_fit, timers, children_ignored,
          errors_that_nobody_reads, descriptors_closed, stops_itself, terminal_hangs_up, raised_rights]
 
 
