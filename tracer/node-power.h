@@ -10,6 +10,7 @@
 #include "capture/format.h"
 
 #define LS_NODE_SENSORS_MAX 16
+#define LS_NODE_POWER       "the node's power" /* in what is said of it, so that it is said once */
 
 typedef struct LsNodeSensor {
     char path[300];

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracer/node-power.h"
 #include "tracer/record-library.h"
 #include "tracer/settings.h"
 
@@ -117,6 +118,23 @@ plan_tracer(LsRecordPlan *plan, const LsTracerSettings *settings)
                         settings->cupti != 0 && getenv("CUDA_INJECTION64_PATH") == NULL;
 }
 
+/* Asked for by name: it is said what there is to read, also where nothing in the command comes to
+ * read it. */
+static void
+note_node_power(LsRecordPlan *plan)
+{
+    LsNodePower power;
+    ls_node_power_find(&power, "");
+    if (power.n > 0)
+        note(plan,
+             "%d sensors of " LS_NODE_POWER
+             "; they are read in processes that use CUDA, NVTX or NCCL",
+             power.n);
+    else
+        note(plan, "%s; not recorded: " LS_NODE_POWER,
+             power.forbidden > 0 ? "its sensors need root" : "no sensor on this host");
+}
+
 void
 ls_record_plan_make(LsRecordPlan *ret_plan, const LsRecordOptions *options)
 {
@@ -126,6 +144,8 @@ ls_record_plan_make(LsRecordPlan *ret_plan, const LsRecordOptions *options)
     ls_tracer_settings_load(&settings, &bad);
     if (settings.kernels != 0 || settings.nccl != 0 || settings.nvtx != 0 || settings.power != 0)
         plan_tracer(ret_plan, &settings);
+    if (options->power != NULL && settings.power != 0)
+        note_node_power(ret_plan);
     if (settings.mpi != 0)
         plan_preload(ret_plan);
     /* Of a kit or a prefix: what must be seen inside a container. */

@@ -292,9 +292,11 @@ open_node(void)
     if (!is_first_of_node())
         return;
     ls_node_power_find(&sampler.node, "");
-    if (sampler.node.n == 0)
-        ls_tracer_note(0, "power of the node is not recorded: %s",
-                       sampler.node.forbidden > 0 ? "needs root" : "this machine has no sensor");
+    const char *told = getenv("LOCKSTEP_NOTES"); /* by lockstep record, if it was asked for */
+    if (sampler.node.n == 0 && (told == NULL || strstr(told, LS_NODE_POWER) == NULL))
+        ls_tracer_note(0, "%s; not recorded: " LS_NODE_POWER,
+                       sampler.node.forbidden > 0 ? "its sensors need root"
+                                                  : "no sensor on this host");
 }
 
 static void

@@ -59,6 +59,20 @@ def nothing_of_cuda():
     assert (quiet.stdout, quiet.stderr) == ("1\n", ""), quiet
 
 
+def power_of_nothing_that_reads():
+    """Asked for by name, and no CUDA, NVTX or NCCL in the command: once a host it is said what there is to read."""
+    told = re.compile(r"(?:no sensor on this host|its sensors need root); not recorded: the node's power|"
+                      r"[0-9]+ sensors of the node's power; they are read in")
+    for options, ranks, count in (([], [0], 0), (["--power"], [0], 1), (["--power=2"], [0, 1], 1)):
+        for rank in ranks:
+            done = record("-o", "P", "--as-rank", str(rank), *options, "--", "python3", "-c", "print(1)",
+                          env={"LOCKSTEP_LOCAL_RANK": str(rank)})
+            assert (done.stdout, done.returncode) == ("1\n", 0), done
+        text = findings("P")
+        assert len(told.findall(text)) == count, (options, text)
+        shutil.rmtree("P")
+
+
 def statuses():
     for script, status in [("exit 7", 7), ("kill -TERM $$", -15), ("kill -KILL $$", -9), ("kill -USR1 $$", -10)]:
         done = record("-o", "S", "--quiet", "--", "sh", "-c", script)
@@ -602,7 +616,7 @@ def usage():
     assert "--flight-recorder" in record("--help").stdout
 
 
-CASES = [nothing_of_cuda, statuses, signals, signals_that_the_witness_is_slow_to_see, stopped_and_continued, one_in_another, arguments_that_are_no_text,
+CASES = [nothing_of_cuda, power_of_nothing_that_reads, statuses, signals, signals_that_the_witness_is_slow_to_see, stopped_and_continued, one_in_another, arguments_that_are_no_text,
          folders_that_cannot_be, two_at_once, memory_filled_by_another, a_thousand_processes,
          another_image_without_environment, closed_output, killed_wrapper_takes_command_along, launchers, expansion,
          joining, line_counts_every_rank, library_that_does_not_load, environment, horovod_timeline,
