@@ -174,9 +174,12 @@ take_workload(const Place *place, Workload *workload)
         !take_time(place, "forward_us", &workload->forward_ns) ||
         !take_time(place, "optimizer_us", &workload->optimizer_ns))
         return false;
-    if (json_object_object_get_ex(place->object, "jitter", &jitter))
+    bool given = json_object_object_get_ex(place->object, "jitter", &jitter);
+    if (given)
         workload->jitter = json_object_get_double(jitter);
-    if (!(workload->jitter >= 0 && workload->jitter <= 10))
+    if (given && ((!json_object_is_type(jitter, json_type_double) &&
+                   !json_object_is_type(jitter, json_type_int)) ||
+                  !(workload->jitter >= 0 && workload->jitter <= 10)))
         return complain(place, "jitter", "a number from 0 to 10");
     return take_slow(place, workload) && take_tensors(place, dtype, workload);
 }

@@ -103,6 +103,9 @@ test_faults(void)
     expect_fault(HEAD "\"tensors\": [" TENSOR "\"bytes\": -4}]}", "tensor 0: its \"bytes\"");
     expect_fault(HEAD "\"tensors\": [" TENSOR "\"bytes\": 4, \"dtype\": \"int3\"}]}", "bfloat16");
     expect_fault(HEAD "\"jitter\": -1, \"tensors\": [" TENSOR "\"bytes\": 4}]}", "\"jitter\"");
+    expect_fault(HEAD "\"jitter\": \"much\", \"tensors\": [" TENSOR "\"bytes\": 4}]}",
+                 "\"jitter\" must be a number from 0 to 10");
+    expect_fault(HEAD "\"jitter\": [1], \"tensors\": [" TENSOR "\"bytes\": 4}]}", "\"jitter\"");
 }
 
 static void
