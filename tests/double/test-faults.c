@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tests/double/test-faults.c PART TEXT: what a program sees when NCCL or CUDA is not there or
- * fails, as LOCKSTEP_DOUBLE and LD_LIBRARY_PATH make it: at init (PART "init"), or on the way (rank
- * 1 fails; PART "way"). Every rank gets the status and a sentence with TEXT, soon, and goes on by
- * MPI. */
+ * fails, as LOCKSTEP_DOUBLE and LD_LIBRARY_PATH make it: at init (PART "init"), at init on rank 1
+ * alone (PART "one"), or on the way (rank 1 fails; PART "way"). Every rank gets the status and a
+ * sentence with TEXT, soon, and goes on by MPI. */
 #include "device.h"
 
 #include <dlfcn.h>
@@ -41,6 +41,23 @@ test_init(gconstpointer plane)
     check_host();
 }
 
+/* One rank alone has no such device, and nobody waits for it, though it could for ever. */
+static void
+test_one(gconstpointer plane)
+{
+    lockstep_context *context = NULL;
+    lockstep_options options;
+    g_autofree char *settings = g_strconcat((const char *)plane, ";init_limit_s=0",
+                                            support_rank() == 1 ? ";device=99" : "", NULL);
+    lockstep_options_init(&options);
+    options.settings = settings;
+    assert_status(lockstep_init(&options, &context), LOCKSTEP_ERR_SETTINGS);
+    assert_contains(lockstep_last_error(), "rank 1: ");
+    assert_contains(lockstep_last_error(), text);
+    g_assert_null(context);
+    check_host();
+}
+
 static void
 test_way(gconstpointer plane)
 {
@@ -70,6 +87,7 @@ main(int argc, char **argv)
 {
     support_init(&argc, &argv, MPI_THREAD_SERIALIZED);
     bool at_init = argc > 1 && strcmp(argv[1], "init") == 0;
+    bool on_one = argc > 1 && strcmp(argv[1], "one") == 0;
     text = argc > 2 ? argv[2] : "";
     bool is_there = strstr(text, "libnccl") != NULL && dlopen("libnccl.so.2", RTLD_NOW) != NULL;
     if (is_there || (!at_init && !device_open())) {
@@ -79,7 +97,7 @@ main(int argc, char **argv)
     }
     for (guint i = 0; i < G_N_ELEMENTS(planes); i++) {
         g_autofree char *path = g_strdup_printf("/reduce/device/faults/%u", i);
-        g_test_add_data_func(path, planes[i], at_init ? test_init : test_way);
+        g_test_add_data_func(path, planes[i], at_init ? test_init : on_one ? test_one : test_way);
     }
     return support_run();
 }
