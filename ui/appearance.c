@@ -114,6 +114,8 @@ ls_appearance_start(const char *choice)
     gtk_style_context_add_provider_for_display(gdk_display_get_default(),
                                                GTK_STYLE_PROVIDER(appearance.colours),
                                                GTK_STYLE_PROVIDER_PRIORITY_APPLICATION);
+    /* A sentence that can be copied is not marked as if it had been. */
+    g_object_set(gtk_settings_get_default(), "gtk-label-select-on-focus", FALSE, NULL);
     ls_appearance_choose(choice);
     g_dbus_proxy_new_for_bus(G_BUS_TYPE_SESSION,
                              G_DBUS_PROXY_FLAGS_DO_NOT_AUTO_START |

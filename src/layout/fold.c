@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#include "index/spans.h"
+
 /* Columns whose shares differ less than a step are alike. */
 enum { SHARE_STEPS = LS_ITEM_SHARE_STEPS };
 
@@ -197,4 +199,14 @@ ls_fold_lane(const LsScale *scale, const LsBusy *busy, GArray *items)
     ls_busy_choose_levels(busy, span, to, &columns);
     fold_columns(&folder, &columns, span, to);
     g_array_set_size(items, first + (guint)folder.n);
+}
+
+bool
+ls_fold_is_under(const LsTrack *track, uint32_t lane, int64_t start_ns, int64_t end_ns)
+{
+    size_t first, last;
+    if (lane + 1 >= track->n_lanes)
+        return false;
+    ls_spans_find_range(&track->lanes[lane + 1], start_ns, end_ns, &first, &last);
+    return last > first;
 }

@@ -27,3 +27,6 @@ void ls_fold_lane(const LsScale *scale, const LsBusy *busy, GArray *items);
 
 /* An item of the given time, at least a pixel wide; false: out of sight. */
 bool ls_fold_make_item(const LsScale *scale, int64_t start_ns, int64_t end_ns, LsItem *ret_item);
+/* Whether a span of that lane has others of the next one over it, which are the finer word: its own
+ * would show in pieces, in the gaps between them. */
+bool ls_fold_is_under(const LsTrack *track, uint32_t lane, int64_t start_ns, int64_t end_ns);

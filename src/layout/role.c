@@ -23,12 +23,18 @@ static const struct {
     {"checkpoint", LS_ROLE_INPUT},
 };
 
+/* Horovod's words for a tensor that was agreed on and does not move yet. */
+static const char *const QUEUES[] = {"QUEUE", "WAIT_FOR_DATA", "WAIT_FOR_OTHER_TENSOR_DATA"};
+
 static LsRole
 role_of_name(const char *name)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(PHASES); i++)
         if (g_ascii_strncasecmp(name, PHASES[i].prefix, strlen(PHASES[i].prefix)) == 0)
             return PHASES[i].role;
+    for (size_t i = 0; i < G_N_ELEMENTS(QUEUES); i++)
+        if (g_str_equal(name, QUEUES[i]))
+            return LS_ROLE_NEGOTIATION;
     return LS_N_ROLES;
 }
 

@@ -161,6 +161,9 @@ ls_making_add_legend(LsMaking *making)
         seen & (ls_legend_get_bit(LS_ROLE_FORWARD, 0) | ls_legend_get_bit(LS_ROLE_BACKWARD, 0) |
                 ls_legend_get_bit(LS_ROLE_KERNEL, 0));
     bool strong = seen & ls_legend_get_bit(LS_ROLE_COMMUNICATION, LS_FORM_STRONG);
+    /* Who waits for a rank negotiates: what looks alike is named once. */
+    if (seen & ls_legend_get_bit(LS_ROLE_WAIT, LS_FORM_HATCHED))
+        seen &= ~ls_legend_get_bit(LS_ROLE_NEGOTIATION, LS_FORM_HATCHED);
     for (size_t i = 0; i < G_N_ELEMENTS(ALL); i++) {
         LsLegend entry = ALL[i];
         if (!(seen & ls_legend_get_bit(entry.role, entry.form)) ||
@@ -169,8 +172,6 @@ ls_making_add_legend(LsMaking *making)
             continue;
         if (entry.role == LS_ROLE_COMMUNICATION && !making->model->has_compute)
             entry.label = "communication";
-        if (entry.role == LS_ROLE_OTHER && making->view->mode == LS_VIEW_TENSORS)
-            entry.label = "queue, other";
         g_array_append_val(making->scene->legend, entry);
     }
 }

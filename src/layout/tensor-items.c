@@ -73,20 +73,23 @@ add_track_lane(LsMaking *making, const LsRow *row, uint32_t l)
         size_t span = item.ref;
         item.lane = (uint8_t)l;
         item.ref_kind = LS_PICK_SPAN;
+        bool agreeing = spans->klass[span] == LS_CLASS_NEGOTIATION; /* and not in a queue */
         if (item.flags & LS_ITEM_FOLDED) {
-            if (item.role == LS_ROLE_NEGOTIATION)
+            if (item.role == LS_ROLE_NEGOTIATION && agreeing)
                 item.form = LS_FORM_HATCHED;
             g_array_append_val(making->scene->items, item);
             continue;
         }
-        if ((double)(item.x1 - item.x0) / making->view->scale >= LABEL_PX)
+        if ((double)(item.x1 - item.x0) / making->view->scale >= LABEL_PX &&
+            !ls_fold_is_under(&model->tracks[row->track], l, spans->start_ns[span],
+                              spans->end_ns[span]))
             item.text = spans->name[item.ref];
         if (ref < model->n_uses && model->uses[ref].tensor == row->tensor &&
             is_use_selected(making, ref))
             item.flags |= LS_ITEM_SELECTED;
         if (item.role == LS_ROLE_COMMUNICATION)
             ls_making_add_cut(making, row->rank, item, spans->start_ns[span], spans->end_ns[span]);
-        else if (item.role == LS_ROLE_NEGOTIATION)
+        else if (agreeing)
             add_negotiation(making, item, ref < model->n_uses ? &model->uses[ref] : NULL,
                             spans->start_ns[span], spans->end_ns[span]);
         else
