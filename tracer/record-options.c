@@ -50,7 +50,8 @@ field_of(LsRecordOptions *options, const Row *row)
 static bool
 complain(const Row *row, const char *text, const char *expected)
 {
-    fprintf(stderr, "lockstep record: --%s %s: expected %s.\n", row->name, text, expected);
+    fprintf(stderr, "lockstep record: --%s%s%s: expected %s.\n", row->name,
+            text[0] == '\0' ? "" : " ", text, expected);
     return false;
 }
 
