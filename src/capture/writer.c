@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "capture/clock.h"
@@ -48,10 +49,39 @@ move_up(int fd)
     return moved;
 }
 
+static void
+set_folder(LsAreaHeader *header, uint64_t ino, uint32_t dev_major, uint32_t dev_minor)
+{
+    header->folder_ino = ino;
+    header->folder_dev = (uint64_t)dev_major << 32 | dev_minor;
+    header->folder_birth_ns = 0;
+}
+
+/* By statx, which knows when it was made; filters of older containers forbid that one. */
+static bool
+describe_folder(LsAreaHeader *header)
+{
+    struct statx found;
+    struct stat plain;
+    if (statx(AT_FDCWD, header->folder, AT_STATX_SYNC_AS_STAT, STATX_INO | STATX_BTIME, &found) ==
+        0) {
+        set_folder(header, found.stx_ino, found.stx_dev_major, found.stx_dev_minor);
+        if ((found.stx_mask & STATX_BTIME) != 0)
+            header->folder_birth_ns = found.stx_btime.tv_sec * 1000000000 + found.stx_btime.tv_nsec;
+        return true;
+    }
+    int fd = errno == EPERM ? open(header->folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    bool is_found = fd >= 0 && stat_fd(fd, &plain) == 0;
+    if (is_found)
+        set_folder(header, plain.st_ino, major(plain.st_dev), minor(plain.st_dev));
+    if (fd >= 0)
+        close(fd);
+    return is_found;
+}
+
 LsStatus
 ls_writer_find_folder(const char *folder, LsAreaHeader *ret_header)
 {
-    struct statx folder_stat;
     /* Into memory of ours: a library of the address sanitizer that is loaded late calls the
      * realpath of the first glibc, which makes none. */
     char *path = malloc(PATH_MAX);
@@ -66,16 +96,7 @@ ls_writer_find_folder(const char *folder, LsAreaHeader *ret_header)
     int error = errno;
     free(path);
     errno = error;
-    if (!fits || statx(AT_FDCWD, ret_header->folder, AT_STATX_SYNC_AS_STAT, STATX_INO | STATX_BTIME,
-                       &folder_stat) != 0)
-        return LS_ERR_SYSTEM;
-    ret_header->folder_ino = folder_stat.stx_ino;
-    ret_header->folder_dev = (uint64_t)folder_stat.stx_dev_major << 32 | folder_stat.stx_dev_minor;
-    ret_header->folder_birth_ns = 0;
-    if ((folder_stat.stx_mask & STATX_BTIME) != 0)
-        ret_header->folder_birth_ns =
-            folder_stat.stx_btime.tv_sec * 1000000000 + folder_stat.stx_btime.tv_nsec;
-    return LS_OK;
+    return fits && describe_folder(ret_header) ? LS_OK : LS_ERR_SYSTEM;
 }
 
 LsStatus
