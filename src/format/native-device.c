@@ -148,7 +148,8 @@ ls_native_add_dropped(Native *native, const LsRecord *record)
     const char *who =
         ls_strings_get(native->process->strings, ls_native_name(native, record->name));
     g_autofree char *text =
-        g_strdup_printf("%" G_GINT64_FORMAT " records were dropped by %s.", record->args[0], who);
+        g_strdup_printf("%" G_GINT64_FORMAT " record%s dropped by %s.", record->args[0],
+                        record->args[0] == 1 ? " was" : "s were", who);
     native->dropped += (uint64_t)ls_native_amount(record->args[0], 0);
     ls_native_add_finding(native, record, LS_WARNING, text);
 }
