@@ -35,8 +35,8 @@ typedef enum lockstep_status {
     LOCKSTEP_ERR_DUPLICATE = -6,    /* this name is already on its way on this rank */
     LOCKSTEP_ERR_MISMATCH = -7,     /* ranks submitted different type, shape, operation or root */
     LOCKSTEP_ERR_SHUT_DOWN = -8,    /* some rank has shut down */
-    LOCKSTEP_ERR_PEER_LOST = -9,    /* a rank died or cannot go on; the context is of no further use */
-    LOCKSTEP_ERR_STALLED = -10,     /* over the stall limit: some rank never submitted it */
+    LOCKSTEP_ERR_PEER_LOST = -9, /* a rank died or cannot go on; the context is of no further use */
+    LOCKSTEP_ERR_STALLED = -10,  /* over the stall limit: some rank never submitted it */
     LOCKSTEP_ERR_INTERNAL = -11,
     LOCKSTEP_ERR_DEVICE = -12, /* CUDA or NCCL is not there, or reported an error */
 } lockstep_status;
@@ -81,34 +81,40 @@ typedef struct lockstep_options {
     /* Settings by name, over the environment: "cycle_time_ms=1;plane=mpi". NULL: none. The table of
      * all names is reduce/settings.def; the environment's are LOCKSTEP_CYCLE_TIME_MS and so on. */
     const char *settings;
-    /* What is known of the tensors, from which groups are made; read by lockstep_init(), which does not
-     * keep it. The same on every rank. NULL: nothing. */
+    /* What is known of the tensors, from which groups are made; read by lockstep_init(), which does
+     * not keep it. The same on every rank. NULL: nothing. */
     const struct lockstep_graph *graph;
 } lockstep_options;
 
-/* The graph of the tensors that are reduced: tensors of one group are reduced only together, once all
- * of it is ready on every rank. Which group a tensor is in, the setting `grouping` says: lists as they
- * are given here, layers by the parts of the names, slices, bytes, or depth: what becomes ready
- * together, since what it needs is (arXiv 1909.11150). Not for several threads at once. */
+/* The graph of the tensors that are reduced: tensors of one group are reduced only together, once
+ * all of it is ready on every rank. Which group a tensor is in, the setting `grouping` says: lists
+ * as they are given here, layers by the parts of the names, slices, bytes, or depth: what becomes
+ * ready together, since what it needs is (arXiv 1909.11150). Not for several threads at once. */
 typedef struct lockstep_graph lockstep_graph;
 
 /* NULL: out of memory. */
 LOCKSTEP_API lockstep_graph *lockstep_graph_new(void);
 LOCKSTEP_API void lockstep_graph_free(lockstep_graph *graph);
-/* Adds a tensor, in the order in which tensors become ready. Its name is copied. */
-LOCKSTEP_API lockstep_status lockstep_graph_tensor(lockstep_graph *graph, const char *name, int64_t bytes);
+/* Adds a tensor, in the order in which tensors become ready. Its name is copied.
+ * LOCKSTEP_ERR_ARGUMENT: the name is empty or there already, or bytes are below 0. */
+LOCKSTEP_API lockstep_status lockstep_graph_tensor(lockstep_graph *graph, const char *name,
+                                                   int64_t bytes);
 /* `tensor` becomes ready only after `needed`. Both were added. */
 LOCKSTEP_API lockstep_status lockstep_graph_needs(lockstep_graph *graph, const char *tensor,
                                                   const char *needed);
-/* These belong together; names need not be tensors of the graph. A tensor is in one group at most. */
-LOCKSTEP_API lockstep_status lockstep_graph_group(lockstep_graph *graph, const char *const *tensors, size_t n);
+/* These belong together; names need not be tensors of the graph. A tensor is in one group at most.
+ */
+LOCKSTEP_API lockstep_status lockstep_graph_group(lockstep_graph *graph, const char *const *tensors,
+                                                  size_t n);
 
 /* Fills with defaults and the size. */
 LOCKSTEP_API void lockstep_options_init(lockstep_options *options);
 
 /* Collective over the communicator. Settings that must agree are compared; where they do not, every
  * rank returns LOCKSTEP_ERR_SETTINGS and lockstep_last_error() names the setting and both values.
- * What fails on one rank fails on all. options may be NULL. On failure *ret_context is NULL.
+ * What fails on one rank fails on all, but for what is wrong before the ranks meet, a size of
+ * options or MPI's thread level, say: that rank is told at once, the others after the setting
+ * init_limit_s. options may be NULL. On failure *ret_context is NULL.
  *
  * MPI must have been started with MPI_THREAD_SERIALIZED, and then the program leaves MPI alone
  * until shutdown, or with MPI_THREAD_MULTIPLE, which a second context at the same time needs too.
@@ -117,11 +123,12 @@ LOCKSTEP_API lockstep_status lockstep_init(const lockstep_options *options,
                                            lockstep_context **ret_context);
 
 /* Waits until the tensors on their way are done or failed (those that other ranks never submit fail
- * after the setting linger_ms), ends the background thread and frees the context. Collective, but a
- * rank may come early: what the others submit after that, or have not agreed on by then, fails with
- * LOCKSTEP_ERR_SHUT_DOWN. After a rank's death it returns LOCKSTEP_ERR_PEER_LOST within a second
- * and neither joins the blocked thread nor touches MPI; buffers handed in stay in use until the
- * process exits, which it should do without MPI_Finalize. */
+ * after the setting linger_ms), ends the background thread and frees the context, once those that
+ * are in lockstep_wait() have their answer; no thread may begin a call with it then. Collective,
+ * but a rank may come early: what the others submit after that, or have not agreed on by then,
+ * fails with LOCKSTEP_ERR_SHUT_DOWN. After a rank's death it returns LOCKSTEP_ERR_PEER_LOST within
+ * a second and neither joins the blocked thread nor touches MPI; buffers handed in stay in use
+ * until the process exits, which it should do without MPI_Finalize. */
 LOCKSTEP_API lockstep_status lockstep_shutdown(lockstep_context *context);
 
 /* -1: context is NULL. */
@@ -134,10 +141,11 @@ LOCKSTEP_API int lockstep_local_size(const lockstep_context *context);
 typedef enum lockstep_memory {
     LOCKSTEP_HOST = 0,
     /* In the memory of a CUDA device: of the context that was current in the thread that called
-     * lockstep_init, else of the device that the setting `device` names, else of that whose number is
-     * the local rank (modulo their number), in its primary context, which is the runtime's. The
-     * setting `memory` says that tensors are there: plane nccl, or plane hierarchical or hybrid with
-     * memory=device. All of a rank's tensors may then lie here or on the host, as each one says. */
+     * lockstep_init, else of the device that the setting `device` names, else of that whose number
+     * is the local rank (modulo their number), in its primary context, which is the runtime's. The
+     * setting `memory` says that tensors are there: plane nccl, or plane hierarchical or hybrid
+     * with memory=device. All of a rank's tensors may then lie here or on the host, as each one
+     * says. */
     LOCKSTEP_DEVICE = 1,
 } lockstep_memory;
 
@@ -154,8 +162,8 @@ typedef struct lockstep_tensor {
     lockstep_callback callback; /* NULL: none */
     void *user;
     lockstep_memory memory; /* of input and output both */
-    /* LOCKSTEP_DEVICE: a CUstream (the runtime's cudaStream_t is the same) whose present work makes the
-     * input and uses the output last: submit when that was launched, not when it is over. The
+    /* LOCKSTEP_DEVICE: a CUstream (the runtime's cudaStream_t is the same) whose present work makes
+     * the input and uses the output last: submit when that was launched, not when it is over. The
      * library's own stream, which has the highest priority, waits for it on the device. NULL: the
      * default stream. When the handle is done the output is there, whatever stream reads it. */
     void *stream;
@@ -179,7 +187,8 @@ LOCKSTEP_API lockstep_status lockstep_broadcast(lockstep_context *context,
  * them together too. ret_handles: n of them; NULL where each tensor has a callback. */
 LOCKSTEP_API lockstep_status lockstep_allreduce_group(lockstep_context *context,
                                                       const lockstep_tensor *const *tensors,
-                                                      size_t n, lockstep_op op, lockstep_handle *ret_handles);
+                                                      size_t n, lockstep_op op,
+                                                      lockstep_handle *ret_handles);
 
 /* What an allgather needs beside the tensor. */
 typedef struct lockstep_gather {
@@ -198,8 +207,8 @@ LOCKSTEP_API lockstep_status lockstep_allgather(lockstep_context *context,
 
 /* Element-wise reduction of which each rank gets its share of the first dimension (of d rows and N
  * ranks the first d mod N get one row more). count and shape are the whole input's; output has room
- * for the rank's rows, lockstep_share() of them (-1: no such rank, or context is NULL), and does not
- * overlap the input. */
+ * for the rank's rows, lockstep_share() of them (-1: no such rank, or context is NULL), and does
+ * not overlap the input. */
 LOCKSTEP_API lockstep_status lockstep_reduce_scatter(lockstep_context *context,
                                                      const lockstep_tensor *tensor, lockstep_op op,
                                                      lockstep_handle *ret_handle);
@@ -211,13 +220,15 @@ LOCKSTEP_API lockstep_status lockstep_barrier(lockstep_context *context, const c
 
 /* Waits until the handle is done. timeout_ms < 0: without limit; 0: only asks. LOCKSTEP_IN_PROGRESS
  * when the time is over, else the tensor's status; the handle is then gone, and asking again gives
- * LOCKSTEP_ERR_ARGUMENT. A handle that is never waited for is freed at shutdown. */
+ * LOCKSTEP_ERR_ARGUMENT, as do all but one of several threads that wait for it. A handle that is
+ * never waited for is freed at shutdown. */
 LOCKSTEP_API lockstep_status lockstep_wait(lockstep_context *context, lockstep_handle handle,
                                            int timeout_ms);
 
 /* The sentence of the calling thread's latest status below 0; "" before any. Valid until its next
  * call. */
 LOCKSTEP_API const char *lockstep_last_error(void);
+/* A few words for a status, any number; constant, never NULL. */
 LOCKSTEP_API const char *lockstep_status_text(lockstep_status status);
 
 #ifdef __cplusplus
