@@ -124,6 +124,8 @@ draw_label(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsItem *
     double room = box->x1 - box->x0 - 9, y = (box->y0 + box->y1) / 2;
     if (!*string || box->y1 - box->y0 < 9 || room < 8)
         return;
+    if (g_ascii_isdigit(*string) && ls_text_get_width(painter->text, font, string) > room)
+        return; /* a number without its end is another number */
     if (item->form == LS_FORM_HATCHED) {
         /* Text on strokes is not read: a plate under it, if enough of the strokes is left. */
         double width = ls_text_get_width(painter->text, font, string);
