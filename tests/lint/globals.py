@@ -12,12 +12,13 @@ import sys
 # file: {variable: reason}; "*" allows any in that file.
 ALLOWED = {
     'src/capture/recorder.c': {'ls_recorder': 'the one recorder of the process',
-                               'owner': '4 KB that a host\'s stack may not have, under its lock'},
+                               'owner': '4 KB that a host\'s stack may not have, under its lock',
+                               'ls_whereabouts': 'what of ours each thread is in'},
     'src/capture/gate.c': {'ls_gate': 'is it recording, in a page that a fork wipes',
                            'spare': 'what it points to before that page is there'},
     'src/capture/thread.c': {'thread': 'the ring of each thread', 'thread_key': 'tells when it ends',
                              'has_thread_key': 'the key is there'},
-    'src/capture/mark.c': {'marks': 'what each thread has begun'},
+    'src/capture/mark.c': {'marks': 'what each thread has begun', 'known': 'ids of the names of steps and phases'},
     'src/capture/words.c': {'error_file': 'standard error as it was', 'has_error_file': 'it was there',
                             'has_private_descriptors': 'of our own thread: no unshared files'},
     'src/capture/clock.c': {'ls_clock_double': 'the double of the clock, for tests'},
