@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "abi/nccl.h"
+#include "capture/own.h"
 #include "capture/recorder.h"
 #include "tracer/cupti.h"
 
@@ -84,10 +85,11 @@ static uint64_t
 take_number(void)
 {
     static __thread uint64_t next;
-    uint64_t n = next, now = atomic_load_explicit(&n_blocks, memory_order_relaxed);
+    uint64_t *own = ls_own(&next);
+    uint64_t n = *own, now = atomic_load_explicit(&n_blocks, memory_order_relaxed);
     if (n % BLOCK == 0 || now - n / BLOCK > SLOTS / BLOCK / 2)
         n = atomic_fetch_add_explicit(&n_blocks, 1, memory_order_relaxed) * BLOCK;
-    next = n + 1;
+    *own = n + 1;
     return n;
 }
 
@@ -169,7 +171,8 @@ static const Known *
 find_operation(const char *func, const char *type)
 {
     static __thread Known known[NAMES_MAX];
-    Known *found = &known[((uintptr_t)func >> 3 ^ (uintptr_t)type >> 4) % NAMES_MAX];
+    Known *own = ls_own(known);
+    Known *found = &own[((uintptr_t)func >> 3 ^ (uintptr_t)type >> 4) % NAMES_MAX];
     uint32_t life = ls_recorder_life();
     if (found->func != func || found->type != type || found->life != life || found->name == 0) {
         int nccl_type;

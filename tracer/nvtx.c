@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "capture/lockstep-mark.h"
+#include "capture/own.h"
 #include "capture/recorder.h"
 #include "tracer/nvtx-text.h"
 
@@ -49,12 +50,12 @@ forget(Stack *stack, uint32_t life)
         stack->open[i].start_ns = stack->open[i].mark = 0;
 }
 
-/* Once in each entry: where a thread's own lies costs a call. */
+/* Once in each entry. */
 static Stack *
 get_stack(void)
 {
     static __thread Stack own;
-    Stack *stack = &own;
+    Stack *stack = ls_own(&own);
     uint32_t life = ls_recorder_life();
     if (stack->life != life)
         forget(stack, life);

@@ -57,7 +57,7 @@ find_name(int text)
 static LsWhereabouts *
 enter(void)
 {
-    LsWhereabouts *own = ls_whereabouts_find();
+    LsWhereabouts *own = ls_own(&ls_whereabouts);
     if (own->is_marking || own->visits > 0) {
         ls_thread_lose();
         return NULL;

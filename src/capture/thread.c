@@ -13,6 +13,7 @@
 
 #include "capture/compat.h"
 #include "capture/keeper.h"
+#include "capture/own.h"
 #include "capture/recorder-private.h"
 #include "capture/visit.h"
 
@@ -155,6 +156,21 @@ look_at_reader(LsRing *ring, uint64_t write, const LsRecord *record)
     return false;
 }
 
+/* Field by field, as the caller has just stored them: a load wider than a store before it waits
+ * until that has left the store buffer, behind whatever line of the ring another core still holds.
+ * Volatile, or the compiler makes wide loads of it. */
+static inline void
+copy(LsRecord *to, const volatile LsRecord *from)
+{
+    to->kind = from->kind;
+    to->flags = from->flags;
+    to->name = from->name;
+    to->start_ns = from->start_ns;
+    to->end_ns = from->end_ns;
+    for (int i = 0; i < LS_RECORD_ARGS_MAX; i++)
+        to->args[i] = from->args[i];
+}
+
 static inline void
 put(const LsThread *self, const LsRecord *record)
 {
@@ -162,14 +178,14 @@ put(const LsThread *self, const LsRecord *record)
     uint64_t write = atomic_load_explicit(&ring->write, memory_order_relaxed);
     if (!LIKELY(write != ring->look_at) && !look_at_reader(ring, write, record))
         return;
-    self->records[write & ring->mask] = *record;
+    copy(&self->records[write & ring->mask], record);
     atomic_store_explicit(&ring->write, write + 1, memory_order_release);
 }
 
 void
 ls_recorder_write(const LsRecord *record)
 {
-    LsThread *self = &thread;
+    LsThread *self = ls_own(&thread);
     if (!LIKELY(self->life == atomic_load_explicit(&ls_gate->life, memory_order_relaxed)) &&
         !find_ring(self))
         return;

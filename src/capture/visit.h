@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "capture/own.h"
+
 /* Where the calling thread is. A signal handler that finds it in a visit, or in a mark, has
  * interrupted that, and must not wait for a lock: its own thread may hold it. */
 typedef struct LsWhereabouts {
@@ -22,21 +24,12 @@ typedef struct LsVisit {
     int error, cancel_state;
 } LsVisit;
 
-/* The place of what is thread-local costs a call, and compilers would ask for it at each use. */
-static inline LsWhereabouts *
-ls_whereabouts_find(void)
-{
-    LsWhereabouts *own = &ls_whereabouts;
-    __asm__("" : "+r"(own));
-    return own;
-}
-
 /* Where a lock of ours is held over calls of the system: a thread cancelled in open() would never
  * give it back, and each thread that records thereafter would wait for good. */
 static inline LsVisit
 ls_visit_begin(void)
 {
-    LsVisit visit = {.own = ls_whereabouts_find(), .error = errno};
+    LsVisit visit = {.own = ls_own(&ls_whereabouts), .error = errno};
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &visit.cancel_state);
     visit.own->visits++;
     atomic_signal_fence(memory_order_seq_cst);
