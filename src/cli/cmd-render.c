@@ -244,6 +244,23 @@ find_step_asked_for(const Render *render)
     return (int)render->view.step;
 }
 
+/* The ranks that are shown and belong to the run of this step: another run's step of the same
+ * number is another step. */
+static bool *
+find_ranks_of_step(const Render *render, uint32_t column)
+{
+    size_t n_ranks, n_steps, at = 0;
+    const LsRank *ranks = ls_trace_get_ranks(render->trace, &n_ranks);
+    const LsStep *steps = ls_trace_get_steps(render->trace, &n_steps);
+    bool *shown = g_new(bool, n_ranks);
+    while (at + 1 < n_steps && steps[at].column != column)
+        at++;
+    for (size_t r = 0; r < n_ranks; r++)
+        shown[r] =
+            (!render->shown || render->shown[r]) && ranks[r].run == ranks[steps[at].rank].run;
+    return shown;
+}
+
 /* True for what is shown: of the step that was asked for; else of the whole run, and it says so
  * where the picture shows a part of it. A step that is warm-up or cut has no figures of its own. */
 static void
@@ -253,10 +270,11 @@ make_headline(Render *render)
     const LsStepColumn *steps = ls_model_get_steps(render->model, &n_steps);
     int step = find_step_asked_for(render);
     bool alone = step >= 0 && !steps[step].warmup && !steps[step].cut;
+    g_autofree bool *of_step = alone ? find_ranks_of_step(render, steps[step].column) : NULL;
     LsAnalysisInput input = {
         .trace = render->trace,
         .activity = render->activity,
-        .rank_shown = render->shown,
+        .rank_shown = alone ? of_step : render->shown,
         .step_first = alone ? steps[step].number : INT64_MIN,
         .step_last = alone ? steps[step].number : INT64_MAX,
     };
@@ -291,16 +309,33 @@ plural(size_t n)
     return n == 1 ? "" : "s";
 }
 
+/* A rank that was started again is one, in two lives; who knows no rank is one of its own. */
+static size_t
+count_ranks(const LsRank *ranks, size_t n)
+{
+    g_autoptr(GHashTable) numbers = g_hash_table_new(NULL, NULL);
+    size_t strangers = 0;
+    for (size_t r = 0; r < n; r++)
+        if (ranks[r].rank >= 0)
+            g_hash_table_add(numbers, GINT_TO_POINTER(ranks[r].rank));
+        else
+            strangers++;
+    return g_hash_table_size(numbers) + strangers;
+}
+
 /* "4 ranks on 2 hosts, 40 steps, coordinator" */
 static char *
 format_subtitle(const LsTrace *trace, const LsModel *model)
 {
-    size_t n_ranks, n_steps, n_cycles, hosts = count_hosts(trace);
-    ls_trace_get_ranks(trace, &n_ranks);
+    size_t n_lives, n_steps, n_cycles, hosts = count_hosts(trace);
+    const LsRank *ranks = ls_trace_get_ranks(trace, &n_lives);
+    size_t n_ranks = count_ranks(ranks, n_lives);
     ls_model_get_steps(model, &n_steps);
     const LsCycle *cycles = ls_trace_get_cycles(trace, &n_cycles);
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_append_printf(text, "%zu rank%s", n_ranks, plural(n_ranks));
+    if (n_lives > n_ranks)
+        g_string_append_printf(text, " in %zu lives", n_lives);
     if (hosts > 0)
         g_string_append_printf(text, " on %zu host%s", hosts, plural(hosts));
     if (n_steps > 0)

@@ -183,13 +183,16 @@ gather_waits(LsActivity *activity)
 
 /* -- Negotiation -- */
 
-/* The first row with the same rank number: lives of one rank are one rank to the others. */
+/* The first row of the same rank of the same run: lives of one rank are one rank to the others. */
 static size_t
 find_first_life(const LsRank *ranks, size_t rank)
 {
-    while (rank > 0 && ranks[rank].rank >= 0 && ranks[rank - 1].rank == ranks[rank].rank)
-        rank--;
-    return rank;
+    size_t first = rank;
+
+    for (size_t r = rank; r > 0 && ranks[r].rank >= 0 && ranks[r - 1].rank == ranks[r].rank; r--)
+        if (ranks[r - 1].run == ranks[rank].run)
+            first = r - 1;
+    return first;
 }
 
 static GArray **
@@ -212,33 +215,45 @@ collect_pending(const LsTrace *trace, const LsRank *ranks, size_t n_ranks)
     return pending;
 }
 
-/* When every rank had submitted at least one tensor that was not agreed yet. */
-static LsIntervals
+static size_t
+count_runs(const LsRank *ranks, size_t n)
+{
+    uint32_t runs = 0;
+
+    for (size_t r = 0; r < n; r++)
+        runs = MAX(runs, ranks[r].run + 1);
+    return runs;
+}
+
+/* When every rank had submitted at least one tensor that was not agreed yet; by run. */
+static LsIntervals *
 find_negotiation(LsActivity *activity, const LsRank *ranks)
 {
-    size_t n = activity->n_ranks;
+    size_t n = activity->n_ranks, n_runs = count_runs(ranks, n);
     g_autofree LsIntervals *pending = take_sets(collect_pending(activity->trace, ranks, n), n);
-    LsIntervals all = {NULL, 0};
-    bool first = true;
+    g_autofree bool *begun = g_new0(bool, n_runs);
+    LsIntervals *all = g_new0(LsIntervals, n_runs);
 
     activity->has_submissions = n > 0;
     for (size_t r = 0; r < n; r++) {
+        LsIntervals *run = &all[ranks[r].run];
+
         if (ranks[r].clock_method == LS_CLOCK_NONE && n > 1)
             activity->has_submissions = false;
         if (find_first_life(ranks, r) == r) {
             if (pending[r].n == 0)
                 activity->has_submissions = false;
-            LsIntervals both = first ? ls_intervals_union(&pending[r], &pending[r])
-                                     : ls_intervals_intersect(&all, &pending[r]);
+            LsIntervals both = begun[ranks[r].run] ? ls_intervals_intersect(run, &pending[r])
+                                                   : ls_intervals_union(&pending[r], &pending[r]);
 
-            ls_intervals_clear(&all);
-            all = both;
-            first = false;
+            ls_intervals_clear(run);
+            *run = both;
+            begun[ranks[r].run] = true;
         }
         ls_intervals_clear(&pending[r]);
     }
-    if (!activity->has_submissions)
-        ls_intervals_clear(&all);
+    for (size_t i = 0; i < n_runs && !activity->has_submissions; i++)
+        ls_intervals_clear(&all[i]);
     if (ls_trace_count_missing(activity->trace) > 0)
         activity->has_submissions = false; /* the set stays: the step waits then, for whatever */
     return all;
@@ -299,8 +314,7 @@ ls_activity_new(const LsTrace *trace)
 {
     LsActivity *activity = g_new0(LsActivity, 1);
     const LsRank *ranks = ls_trace_get_ranks(trace, &activity->n_ranks);
-    LsIntervals negotiation;
-    g_autofree LsIntervals *running = find_running(trace, activity->n_ranks);
+    g_autofree LsIntervals *negotiation = NULL, *running = find_running(trace, activity->n_ranks);
 
     /* The count of references is the only thing of a frozen trace that changes. */
     activity->trace = ls_trace_ref((LsTrace *)(uintptr_t)trace);
@@ -312,10 +326,12 @@ ls_activity_new(const LsTrace *trace)
     gather_waits(activity);
     negotiation = find_negotiation(activity, ranks);
     for (size_t r = 0; r < activity->n_ranks; r++) {
-        derive_rank(activity->sets[r], activity->has_compute[r], &negotiation, &running[r]);
+        derive_rank(activity->sets[r], activity->has_compute[r], &negotiation[ranks[r].run],
+                    &running[r]);
         ls_intervals_clear(&running[r]);
     }
-    ls_intervals_clear(&negotiation);
+    for (size_t i = 0; i < count_runs(ranks, activity->n_ranks); i++)
+        ls_intervals_clear(&negotiation[i]);
     return activity;
 }
 

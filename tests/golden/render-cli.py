@@ -83,6 +83,60 @@ def the_headline_is_of_what_is_shown(run, output):
     return None
 
 
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def add_run(data, job):
+    """The file as a process of this job would have written it: pids of its own, and a chunk more that says which."""
+    data, at, last = bytearray(data), 0, 0
+    while at < len(data):
+        size = 64 + int.from_bytes(data[at + 8:at + 12], 'little')
+        pid = int.from_bytes(data[at + 20:at + 24], 'little') + 1000 * job
+        data[at + 20:at + 24] = pid.to_bytes(4, 'little')
+        data[at + 12:at + 16] = bytes(4)
+        data[at + 12:at + 16] = crc32c(data[at:at + size]).to_bytes(4, 'little')
+        head, last = data[at:at + 64], max(last, int.from_bytes(data[at + 28:at + 32], 'little'))
+        at += size
+    name = b'\x02\xe7\x07run.id'  # NAME 999
+    info = b'\x04\xe7\x07' + str(job).encode()  # INFO 999
+    words = bytes([len(name)]) + name + bytes([len(info)]) + info
+    head[8:16] = len(words).to_bytes(4, 'little') + bytes(4)
+    head[24:40] = bytes(4) + (last + 1).to_bytes(4, 'little') + bytes(8)
+    chunk = head + words
+    chunk[12:16] = crc32c(chunk).to_bytes(4, 'little')
+    return data + chunk
+
+
+def a_step_is_of_one_run(run, output):
+    """Two runs in a folder: the foot speaks of the step that is shown, not of the other run's of that number."""
+    if not shutil.which('convert'):
+        return 'SKIP no convert of ImageMagick'
+    folders, both = [run.parent / name for name in ('prompt', 'tardy')], run.parent / 'both'
+    both.mkdir()
+    for job, (folder, late) in enumerate(zip(folders, ('1:1', '3:30')), 1):
+        subprocess.run([SYNTH, '--ranks-per-host', '4', '--steps', '6', '--late', late, '-o', folder], check=True)
+        for file in folder.glob('*.lks'):
+            file.write_bytes(add_run(file.read_bytes(), job))
+            shutil.copy(file, both / f'{job}-{file.name}')
+
+    def get_foot(folder):
+        assert render(folder, output, '--size', '1500x600', '--step', '3') == (0, ''), folder
+        return subprocess.run(['convert', output, '-gravity', 'south', '-crop', '1500x90+0+0', 'rgb:-'],
+                              capture_output=True, check=True).stdout
+
+    told = subprocess.run([LOCKSTEP, 'check', both], capture_output=True, text=True, check=False).stdout
+    assert 'files of 2 runs' in told or 'started 2 times' in told, told
+    one, other = map(get_foot, folders)
+    assert one != other and get_foot(both) in (one, other)
+    return None
+
+
 def names_of_files_choose_the_kind(run, output):
     for suffix, start in (('.svg', b'<?xml'), ('.pdf', b'%PDF')):
         assert render(run, output.with_suffix(suffix))[0] == 0
@@ -108,7 +162,7 @@ def a_picture_is_whole_or_the_older_one(run, output):
 
 def main():
     checks = [places_show_some_of_the_recording, places_outside_are_usage_errors, sizes_are_kept,
-              the_height_follows_from_the_rows, the_headline_is_of_what_is_shown,
+              the_height_follows_from_the_rows, the_headline_is_of_what_is_shown, a_step_is_of_one_run,
               names_of_files_choose_the_kind, a_picture_is_whole_or_the_older_one]
     failed = False
     print(f'1..{len(checks)}')
