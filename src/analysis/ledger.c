@@ -71,19 +71,6 @@ is_chosen(const Choice *choice, const LsStep *step)
            (choice->unjudged == NULL || !choice->unjudged[step->column]);
 }
 
-/* By column: whether it is steady. */
-static bool *
-find_steady(const LsAnalysisInput *input, const LsScope *scope)
-{
-    size_t n_steps;
-    const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
-    bool *steady = g_new0(bool, ls_trace_count_steps(input->trace));
-
-    for (size_t i = 0; i < n_steps; i++)
-        steady[steps[i].column] |= ls_scope_is_steady(scope, &steps[i]);
-    return steady;
-}
-
 static void
 note_unjudged(bool *unjudged, uint32_t column, size_t *n)
 {
@@ -93,7 +80,7 @@ note_unjudged(bool *unjudged, uint32_t column, size_t *n)
 
 /* A rank that has steps before and after it, and not this one: what it did in it is not there. */
 static void
-find_holes(const LsAnalysisInput *input, const bool *steady, bool *unjudged, size_t *n)
+find_holes(const LsAnalysisInput *input, const LsScope *scope, bool *unjudged, size_t *n)
 {
     size_t n_steps;
     const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
@@ -103,7 +90,7 @@ find_holes(const LsAnalysisInput *input, const bool *steady, bool *unjudged, siz
         if (i == 0 || steps[i].rank != steps[i - 1].rank)
             next = steps[i].column;
         for (; next < steps[i].column; next++)
-            if (steady[next])
+            if (ls_scope_is_steady_column(scope, next))
                 note_unjudged(unjudged, next, n);
         next = MAX(next, steps[i].column + 1);
     }
@@ -115,16 +102,16 @@ find_unjudged(const LsAnalysisInput *input, const LsScope *scope, size_t *ret_n)
     size_t n_steps, n_buffers;
     const LsStep *steps = ls_trace_get_steps(input->trace, &n_steps);
     bool *unjudged = g_new0(bool, ls_trace_count_steps(input->trace));
-    g_autofree bool *steady = find_steady(input, scope);
 
     *ret_n = 0;
-    find_holes(input, steady, unjudged, ret_n);
+    find_holes(input, scope, unjudged, ret_n);
     ls_trace_get_buffers(input->trace, &n_buffers);
     for (uint32_t b = 0; b < n_buffers; b++) {
         LsCollective collective = ls_collective_measure(input, scope, b);
 
         if (collective.ranks == 0 || collective.verdict != LS_VERDICT_INCOMPLETE ||
-            collective.step == LS_NONE || !steady[steps[collective.step].column])
+            collective.step == LS_NONE ||
+            !ls_scope_is_steady_column(scope, steps[collective.step].column))
             continue;
         note_unjudged(unjudged, steps[collective.step].column, ret_n);
     }

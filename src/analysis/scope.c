@@ -14,23 +14,30 @@ struct LsScope {
     size_t *first_step; /* per rank, n_ranks + 1 */
     size_t warmup, steady, whole;
     LsStepState *states; /* by column */
+    bool *is_steady;     /* by column */
 };
 
 static void
 count_steps(LsScope *scope)
 {
     size_t n;
+    g_autofree bool *shown = NULL; /* by column: on a rank that is shown */
 
     scope->states = ls_warmup_find(scope->input->trace, &n);
+    shown = g_new0(bool, n);
+    scope->is_steady = g_new0(bool, n);
+    for (size_t i = 0; i < scope->n_steps; i++)
+        shown[scope->steps[i].column] |= ls_scope_has_rank(scope, scope->steps[i].rank);
     for (size_t i = 0; i < n; i++) {
         const LsStepState *state = &scope->states[i];
 
-        if (state->cut || state->number < scope->input->step_first ||
+        if (!shown[i] || state->cut || state->number < scope->input->step_first ||
             state->number > scope->input->step_last)
             continue;
         scope->whole++;
         scope->warmup += state->warmup;
-        scope->steady += !state->warmup;
+        scope->is_steady[i] = !state->warmup;
+        scope->steady += scope->is_steady[i];
     }
 }
 
@@ -59,6 +66,7 @@ ls_scope_free(LsScope *scope)
     if (scope == NULL)
         return;
     g_free(scope->states);
+    g_free(scope->is_steady);
     g_free(scope->first_step);
     g_free(scope);
 }
@@ -125,6 +133,12 @@ bool
 ls_scope_is_warmup(const LsScope *scope, const LsStep *step)
 {
     return scope->states[step->column].warmup;
+}
+
+bool
+ls_scope_is_steady_column(const LsScope *scope, uint32_t column)
+{
+    return scope->is_steady[column];
 }
 
 size_t

@@ -21,6 +21,9 @@ bool ls_scope_has(const LsScope *scope, uint32_t rank, int64_t time_ns);
 /* Whether the row of steps passes the filters; and is neither cut nor warm-up besides. */
 bool ls_scope_has_step(const LsScope *scope, const LsStep *step);
 bool ls_scope_is_steady(const LsScope *scope, const LsStep *step);
+/* Of a step over all ranks (LsStep.column): for what is judged whole, such as a buffer, whichever of its
+ * ranks are shown. */
+bool ls_scope_is_steady_column(const LsScope *scope, uint32_t column);
 bool ls_scope_is_warmup(const LsScope *scope, const LsStep *step);
 /* Steps over all ranks that pass the filters and the warm-up took (metrics.md, "warm-up ends"). */
 size_t ls_scope_get_warmup(const LsScope *scope);

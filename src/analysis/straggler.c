@@ -105,7 +105,7 @@ note_judged(Work *work, const LsCollective *collective)
     if (step->cut || work->judged[step->column])
         return;
     work->judged[step->column] = true;
-    work->judged_steady += ls_scope_is_steady(work->scope, step);
+    work->judged_steady += ls_scope_is_steady_column(work->scope, step->column);
 }
 
 /* Counts members and chances of every set as it goes. */
@@ -251,7 +251,7 @@ settle_set(Work *work, LsStraggler *straggler, const Decision *decisions, size_t
             continue;
         Cost cost = {first->column, least_ns != LS_TIME_NONE ? least_ns : step_longest_ns};
         g_array_append_val(work->costs, cost);
-        if (!ls_scope_is_steady(work->scope, &work->steps[first->step]))
+        if (!ls_scope_is_steady_column(work->scope, first->column))
             continue;
         straggler->steps_last++;
         longest_ns += step_longest_ns;

@@ -139,8 +139,8 @@ find_worst(LsEvidence *evidence)
 }
 
 /* Mean per steady step, since it is late, of a set's time, for the members of `worst` and for the
- * others. */
-static void
+ * others, shown or not. False: there are no others. */
+static bool
 compare_kind(const LsEvidence *evidence, LsActivityKind kind, int64_t *ret_own_ns,
              int64_t *ret_others_ns)
 {
@@ -155,7 +155,7 @@ compare_kind(const LsEvidence *evidence, LsActivityKind kind, int64_t *ret_own_n
         bool own = evidence->worst->is_host ? g_strcmp0(rank->host, worst->host) == 0
                                             : rank->rank == worst->rank;
 
-        if (!ls_scope_is_steady(evidence->scope, &steps[i]) ||
+        if (!ls_scope_is_steady_column(evidence->scope, steps[i].column) ||
             steps[i].column < evidence->worst->since)
             continue;
         n[own]++;
@@ -165,6 +165,7 @@ compare_kind(const LsEvidence *evidence, LsActivityKind kind, int64_t *ret_own_n
     }
     *ret_own_ns = ls_stats_mean(sum_ns[true], n[true]);
     *ret_others_ns = ls_stats_mean(sum_ns[false], n[false]);
+    return n[false] > 0;
 }
 
 static void
@@ -178,8 +179,8 @@ find_cause(LsEvidence *evidence)
     for (size_t i = 0; evidence->worst != NULL && i < G_N_ELEMENTS(kinds); i++) {
         LsCause cause = {kinds[i].what, 0, 0};
 
-        compare_kind(evidence, kinds[i].kind, &cause.own_ns, &cause.others_ns);
-        if (2 * (cause.own_ns - cause.others_ns) > evidence->worst->delay_ns &&
+        if (compare_kind(evidence, kinds[i].kind, &cause.own_ns, &cause.others_ns) &&
+            2 * (cause.own_ns - cause.others_ns) > evidence->worst->delay_ns &&
             cause.own_ns - cause.others_ns > evidence->cause.own_ns - evidence->cause.others_ns)
             evidence->cause = cause;
     }

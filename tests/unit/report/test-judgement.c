@@ -82,8 +82,9 @@ said_clear(Said *said)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Said, said_clear)
 
+/* shown: by rank; NULL: all are. */
 static Said
-ask(const Run *run)
+ask_of(const Run *run, const bool *shown)
 {
     LsProcess *processes[RANKS];
     Said said = {0};
@@ -96,7 +97,7 @@ ask(const Run *run)
     }
     said.trace = sample_freeze(processes, RANKS, RANKS);
     said.activity = ls_activity_new(said.trace);
-    LsAnalysisInput input = {said.trace, said.activity, NULL, INT64_MIN, INT64_MAX};
+    LsAnalysisInput input = {said.trace, said.activity, shown, INT64_MIN, INT64_MAX};
     g_autoptr(LsHeadline) headline = ls_headline_new(&input);
     LsScope *scope = ls_scope_new(&input);
     size_t n;
@@ -110,6 +111,12 @@ ask(const Run *run)
     said.ledger = ls_ledger_make(&input, scope);
     ls_scope_free(scope);
     return said;
+}
+
+static Said
+ask(const Run *run)
+{
+    return ask_of(run, NULL);
 }
 
 static void
@@ -136,6 +143,25 @@ test_late_beside_holes(void)
         g_assert_cmpuint(said.ledger.unjudged, ==, 8);
         /* Three of four ranks wait 20 ms in each step that was judged. */
         g_assert_cmpint(said.ledger.mean_ns[LS_LEDGER_EXPOSED_WAIT], ==, 15 * MS);
+    }
+}
+
+/* A filter of ranks chooses what is shown, not who is judged: the same is said of the late one
+ * whether it, or anybody beside it, is shown. */
+static void
+test_filter_judges_all(void)
+{
+    const Run run = {20, NOTHING, 0, 0, 0};
+    g_auto(Said) all = ask(&run);
+
+    for (int only = 0; only < RANKS; only++) {
+        const bool shown[RANKS] = {only == 0, only == 1, only == 2, only == 3};
+        g_auto(Said) said = ask_of(&run, shown);
+
+        g_assert_true(g_str_has_prefix(said.lines[1], "Rank 2 "));
+        g_assert_cmpstr(said.lines[1], ==, all.lines[1]);
+        g_assert_cmpint(said.ledger.n, ==, STEPS - 1);
+        g_assert_cmpuint(said.ledger.unjudged, ==, 0);
     }
 }
 
@@ -321,6 +347,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/report/judgement/late-rank-is-named-beside-holes", test_late_beside_holes);
+    g_test_add_func("/report/judgement/filter-judges-all", test_filter_judges_all);
     g_test_add_func("/report/judgement/step-that-a-rank-lacks", test_step_that_a_rank_lacks);
     g_test_add_func("/report/judgement/a-hole-is-no-straggler", test_hole_is_no_straggler);
     g_test_add_func("/report/judgement/a-hole-clears-nobody", test_nobody_is_cleared);
