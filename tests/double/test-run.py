@@ -382,10 +382,9 @@ def check_reduce(tools):
         waits = {r.args[0]: r for r in ended if r.name == 'WAIT_FOR_DATA'}
         check(f'reduce: rank {rank}: every gradient is in one buffer', sum(r.args[3] for r in sums) == layers * steps,
               f'{[r.args[3] for r in sums]}')
-        # The device's clock is tied to the host's anew for each buffer, closely unless a thread was not let run.
-        near = sum(waits[r.args[0]].end <= r.start + 1000000 for r in sums if r.args[0] in waits)
+        # Whatever the threads are let do: begun when the wait was seen to be over, and no later tie is later.
         check(f'reduce: rank {rank}: every buffer waits for its data before it begins', len(waits) == len(sums) and
-              near >= 0.75 * len(sums), f'{len(waits)} waits of {len(sums)}, {near} before')
+              all(waits[r.args[0]].end <= r.start for r in sums), f'{len(waits)} waits of {len(sums)}')
         used = job.counts('cuda', rank)
         check(f'reduce: rank {rank}: the stream has the highest priority', used['stream.priority.-5'] == 1, f'{used}')
     run = subprocess.run([tools['lockstep'], 'report', str(job.run), '--table', 'collectives', '--format', 'json'],
