@@ -150,21 +150,6 @@ find_first(const LsIntervals *set, int64_t time_ns)
     return low;
 }
 
-LsIntervals
-ls_intervals_clip(const LsIntervals *set, int64_t start_ns, int64_t end_ns)
-{
-    size_t first = find_first(set, start_ns), last = first;
-
-    while (last < set->n && set->items[last].start_ns < end_ns)
-        last++;
-
-    LsIntervals clipped = reserve(last - first);
-
-    for (size_t i = first; i < last; i++)
-        append(&clipped, MAX(set->items[i].start_ns, start_ns), MIN(set->items[i].end_ns, end_ns));
-    return trim(clipped);
-}
-
 int64_t
 ls_intervals_length(const LsIntervals *set)
 {

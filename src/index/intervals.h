@@ -21,7 +21,6 @@ LsIntervals ls_intervals_union_of(const LsInterval *items, size_t n);
 LsIntervals ls_intervals_union(const LsIntervals *a, const LsIntervals *b);
 LsIntervals ls_intervals_intersect(const LsIntervals *a, const LsIntervals *b);
 LsIntervals ls_intervals_subtract(const LsIntervals *a, const LsIntervals *b);
-LsIntervals ls_intervals_clip(const LsIntervals *set, int64_t start_ns, int64_t end_ns);
 /* |set|, and |set within [start, end)| without making it. */
 int64_t ls_intervals_length(const LsIntervals *set);
 int64_t ls_intervals_length_within(const LsIntervals *set, int64_t start_ns, int64_t end_ns);

@@ -77,17 +77,13 @@ check_pair(const Sample *a, const Sample *b)
 }
 
 static void
-check_clip(const Sample *a, int start, int end)
+check_within(const Sample *a, int start, int end)
 {
-    bool inside[UNITS];
     int64_t length = 0;
 
-    for (int t = 0; t < UNITS; t++) {
-        inside[t] = a->bits[t] && t >= start && t < end;
-        length += inside[t];
-    }
+    for (int t = start; t < end; t++)
+        length += a->bits[t];
     g_assert_cmpint(ls_intervals_length_within(&a->set, start, end), ==, length);
-    assert_bits(ls_intervals_clip(&a->set, start, end), inside);
 }
 
 static void
@@ -101,7 +97,7 @@ test_like_bitmaps(void)
         sample_init(&a, random);
         sample_init(&b, random);
         check_pair(&a, &b);
-        check_clip(&a, g_rand_int_range(random, 0, UNITS), g_rand_int_range(random, 0, UNITS));
+        check_within(&a, g_rand_int_range(random, 0, UNITS), g_rand_int_range(random, 0, UNITS));
         assert_bits(a.set, a.bits);
         assert_bits(b.set, b.bits);
     }
