@@ -12,22 +12,27 @@
 
 #define PROBE_BYTES (64u * 1024u)
 
-struct LsFormat {
-    const char *name;
-    const char *description;
+typedef struct LsFormat {
+    const char *name; /* in sentences: "... was expected" */
     bool (*probe)(const uint8_t *data, size_t length);
     bool (*load)(LsInput *input, const char *source, GPtrArray *ret_processes, LsProgress *progress,
                  GError **error);
-};
-
-static const LsFormat native = {"lockstep", "trace file of Lockstep's own recorder",
-                                ls_native_probe, ls_native_load};
-static const LsFormat horovod = {"horovod",
-                                 "timeline of Horovod and its descendants (HOROVOD_TIMELINE)",
-                                 ls_horovod_probe, ls_horovod_load};
+} LsFormat;
 
 /* In the order of probing: the surest sign first. */
-static const LsFormat *const formats[] = {&native, &horovod, NULL};
+static const LsFormat formats[] = {
+    {"a Lockstep trace (.lks)", ls_native_probe, ls_native_load},
+    {"a Horovod timeline", ls_horovod_probe, ls_horovod_load},
+};
+
+static char *
+list_names(void)
+{
+    GString *text = g_string_new(formats[0].name);
+    for (size_t i = 1; i < G_N_ELEMENTS(formats); i++)
+        g_string_append_printf(text, " or %s", formats[i].name);
+    return g_string_free(text, FALSE);
+}
 
 static const LsFormat *
 probe_input(LsInput *input, const char *path, GError **error)
@@ -40,13 +45,12 @@ probe_input(LsInput *input, const char *path, GError **error)
                     ls_input_get_damage(input));
         return NULL;
     }
-    for (size_t i = 0; formats[i]; i++)
-        if (formats[i]->probe(head, have))
-            return formats[i];
+    for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
+        if (formats[i].probe(head, have))
+            return &formats[i];
+    g_autofree char *names = list_names();
     g_set_error(error, LS_ERROR, LS_ERROR_BAD_FILE,
-                "%s is of no format that Lockstep reads: a Lockstep trace (.lks) or a Horovod "
-                "timeline was expected.",
-                path);
+                "%s is of no format that Lockstep reads: %s was expected.", path, names);
     return NULL;
 }
 
@@ -67,27 +71,9 @@ ls_format_load_bytes(const void *data, size_t length, const char *source, GPtrAr
     return format && format->load(input, source, ret_processes, progress, error);
 }
 
-const LsFormat *
+bool
 ls_format_probe(const char *path, GError **error)
 {
     g_autoptr(LsInput) input = ls_input_open(path, error);
-    return input ? probe_input(input, path, error) : NULL;
-}
-
-const char *
-ls_format_get_name(const LsFormat *format)
-{
-    return format->name;
-}
-
-const char *
-ls_format_get_description(const LsFormat *format)
-{
-    return format->description;
-}
-
-const LsFormat *const *
-ls_format_get_all(void)
-{
-    return formats;
+    return input && probe_input(input, path, error);
 }

@@ -12,8 +12,6 @@
 #include "base/progress.h"
 #include "trace/process.h"
 
-typedef struct LsFormat LsFormat; /* a row: name, one-line description, probe, load */
-
 /* Adds one process per process that the file holds to `ret_processes` (LsProcess). A file that was begun
  * and holds no event adds none and returns true. LS_ERROR_BAD_FILE with one sentence when the
  * content is of no known format, or the file cannot be read. */
@@ -23,9 +21,5 @@ bool ls_format_load(const char *path, GPtrArray *ret_processes, LsProgress *prog
 bool ls_format_load_bytes(const void *data, size_t length, const char *source,
                           GPtrArray *ret_processes, LsProgress *progress, GError **error);
 
-/* The row that would load it, NULL and an error as above. */
-const LsFormat *ls_format_probe(const char *path, GError **error);
-const char *ls_format_get_name(const LsFormat *format);
-const char *ls_format_get_description(const LsFormat *format);
-/* Rows in the order of probing; NULL-terminated. */
-const LsFormat *const *ls_format_get_all(void);
+/* Whether a format would load it; false and an error as above. */
+bool ls_format_probe(const char *path, GError **error);

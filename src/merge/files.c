@@ -140,7 +140,7 @@ is_trace(const char *path)
     GStatBuf status;
 
     return g_stat(path, &status) == 0 && status.st_size > 0 &&
-           ls_format_probe(path, &problem) != NULL;
+           ls_format_probe(path, &problem);
 }
 
 /* Rings of processes that never made a file are files themselves. */
