@@ -55,4 +55,4 @@ place(LsAlign *align)
     return any;
 }
 
-const LsAlignMethod ls_align_boot = {LS_CLOCK_SAME_BOOT, "same boot", place};
+const LsAlignMethod ls_align_boot = {LS_CLOCK_SAME_BOOT, place};

@@ -157,4 +157,4 @@ place(LsAlign *align)
     return false;
 }
 
-const LsAlignMethod ls_align_collective = {LS_CLOCK_COLLECTIVE, "collectives", place};
+const LsAlignMethod ls_align_collective = {LS_CLOCK_COLLECTIVE, place};

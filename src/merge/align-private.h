@@ -14,7 +14,6 @@ typedef struct LsAlign {
 /* A row of the table. */
 typedef struct LsAlignMethod {
     LsClockMethod method;
-    const char *name; /* in sentences: "by round trips" */
     /* Places at least one process that is not placed yet, relative to those that are; false if it
      * can place none. Called until it cannot. */
     bool (*place)(LsAlign *align);
@@ -26,8 +25,6 @@ bool ls_align_is_placed(const LsAlign *align, size_t process);
 /* Takes the map (local clock to that of process `through`, which is placed). */
 void ls_align_set(LsAlign *align, size_t process, size_t through, LsClockMethod method,
                   LsClockmap *map);
-/* The map of a placed process, NULL if it is the identity. */
-const LsClockmap *ls_align_get_map(const LsAlign *align, size_t process);
 /* Common time of a placed process's local one, and how far off it may be. */
 int64_t ls_align_map(const LsAlign *align, size_t process, int64_t local_ns);
 int64_t ls_align_get_bound_ns(const LsAlign *align, size_t process, int64_t local_ns);

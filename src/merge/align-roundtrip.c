@@ -249,4 +249,4 @@ place(LsAlign *align)
     return any;
 }
 
-const LsAlignMethod ls_align_roundtrip = {LS_CLOCK_ROUNDTRIP, "round trips", place};
+const LsAlignMethod ls_align_roundtrip = {LS_CLOCK_ROUNDTRIP, place};

@@ -131,4 +131,4 @@ place(LsAlign *align)
     return false;
 }
 
-const LsAlignMethod ls_align_wall = {LS_CLOCK_WALL, "wall clock", place};
+const LsAlignMethod ls_align_wall = {LS_CLOCK_WALL, place};

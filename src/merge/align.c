@@ -14,30 +14,15 @@
 static const LsAlignMethod *const methods[] = {&ls_align_boot, &ls_align_roundtrip,
                                                &ls_align_collective, &ls_align_wall};
 
-const char *
-ls_clock_method_get_name(LsClockMethod method)
-{
-    switch (method) {
-    case LS_CLOCK_REFERENCE:
-        return "reference";
-    case LS_CLOCK_NONE:
-        return "none";
-    default:
-        for (size_t i = 0; i < G_N_ELEMENTS(methods); i++)
-            if (methods[i]->method == method)
-                return methods[i]->name;
-        return "unknown";
-    }
-}
-
 bool
 ls_align_is_placed(const LsAlign *align, size_t process)
 {
     return align->placements[process].method != LS_CLOCK_NONE;
 }
 
-const LsClockmap *
-ls_align_get_map(const LsAlign *align, size_t process)
+/* Of a placed process; NULL if it is the identity. */
+static const LsClockmap *
+get_map(const LsAlign *align, size_t process)
 {
     return align->placements[process].map;
 }
@@ -45,7 +30,7 @@ ls_align_get_map(const LsAlign *align, size_t process)
 int64_t
 ls_align_map(const LsAlign *align, size_t process, int64_t local_ns)
 {
-    const LsClockmap *map = ls_align_get_map(align, process);
+    const LsClockmap *map = get_map(align, process);
 
     return map == NULL ? local_ns : ls_clockmap_map(map, local_ns);
 }
@@ -53,7 +38,7 @@ ls_align_map(const LsAlign *align, size_t process, int64_t local_ns)
 int64_t
 ls_align_get_bound_ns(const LsAlign *align, size_t process, int64_t local_ns)
 {
-    const LsClockmap *map = ls_align_get_map(align, process);
+    const LsClockmap *map = get_map(align, process);
 
     return map == NULL ? 0 : ls_clockmap_get_bound_ns(map, local_ns);
 }

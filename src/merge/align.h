@@ -27,6 +27,3 @@ void ls_placements_free(LsPlacement *placements, size_t n);
  * placed is moved to begin at `begin_ns`, since its own clock may be years away; it stays
  * LS_CLOCK_NONE. */
 void ls_placement_apply(const LsPlacement *placement, LsProcess *process, int64_t begin_ns);
-
-/* "same boot", "round trips", ...: how a report names the method. Static. */
-const char *ls_clock_method_get_name(LsClockMethod method);
