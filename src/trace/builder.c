@@ -221,9 +221,3 @@ ls_builder_get_ranks(LsBuilder *builder, size_t *ret_n)
 {
     return get_rows(builder->trace->ranks, ret_n);
 }
-
-const char *
-ls_builder_get_string(const LsBuilder *builder, uint32_t id)
-{
-    return ls_strings_get(builder->trace->strings, id);
-}

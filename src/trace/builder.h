@@ -33,7 +33,6 @@ void     ls_builder_set_buffers(LsBuilder *builder, const LsBuffer *buffers, siz
 LsCall  *ls_builder_get_calls(LsBuilder *builder, size_t *ret_n);
 LsUse   *ls_builder_get_uses(LsBuilder *builder, size_t *ret_n);
 LsRank  *ls_builder_get_ranks(LsBuilder *builder, size_t *ret_n);
-const char *ls_builder_get_string(const LsBuilder *builder, uint32_t id);
 
 /* Sorts, lanes, classifies, checks; the builder is consumed. */
 LsTrace *ls_builder_freeze(LsBuilder *builder);

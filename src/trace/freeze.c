@@ -266,24 +266,6 @@ label_ranks(LsTrace *trace)
     trace->world = (uint32_t)world;
 }
 
-static int
-compare_keys(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void
-list_facts(LsTrace *trace)
-{
-    GHashTableIter iter;
-    gpointer key;
-    g_hash_table_iter_init(&iter, trace->facts);
-    while (g_hash_table_iter_next(&iter, &key, NULL))
-        g_ptr_array_add(trace->fact_keys, key);
-    g_ptr_array_sort(trace->fact_keys, compare_keys);
-    g_ptr_array_add(trace->fact_keys, NULL);
-}
-
 /* Buffers whose calls are not there, or which a call does not name back. */
 static void
 check_buffers(LsBuilder *builder)
@@ -324,7 +306,6 @@ ls_builder_freeze(LsBuilder *builder)
     LsTrace *trace = builder->trace;
     bound(trace);
     label_ranks(trace);
-    list_facts(trace);
     builder->trace = NULL;
     ls_builder_free(builder);
     return trace;

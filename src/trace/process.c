@@ -228,12 +228,6 @@ ls_track_builder_get_kind(const LsTrackBuilder *track)
     return track->kind;
 }
 
-int64_t
-ls_track_builder_get_id(const LsTrackBuilder *track)
-{
-    return track->id;
-}
-
 size_t
 ls_track_builder_get_n(const LsTrackBuilder *track)
 {

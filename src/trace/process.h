@@ -61,7 +61,6 @@ void ls_track_builder_add(LsTrackBuilder *track, int64_t start_ns, int64_t end_n
 void ls_track_builder_add_sample(LsTrackBuilder *track, int64_t time_ns, double value, bool valid);
 
 LsTrackKind ls_track_builder_get_kind(const LsTrackBuilder *track);
-int64_t     ls_track_builder_get_id(const LsTrackBuilder *track);
 size_t      ls_track_builder_get_n(const LsTrackBuilder *track); /* spans or samples */
 /* Index of its rank once ls_builder_take has taken it; LS_NONE before. */
 uint32_t    ls_track_builder_get_rank(const LsTrackBuilder *track);

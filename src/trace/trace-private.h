@@ -10,7 +10,6 @@ struct LsTrace {
     gatomicrefcount refs;
     LsStrings *strings;
     GHashTable *facts;    /* char * -> char * */
-    GPtrArray *fact_keys; /* char *, sorted, NULL at the end; borrowed from facts */
     GArray *ranks, *tracks, *steps, *phases, *uses, *calls, *buffers, *call_refs, *cycles, *sleeps,
         *messages, *instants, *findings, *graph_tensors, *graph_needs;
     GPtrArray *labels; /* char *, by rank index */

@@ -35,7 +35,6 @@ ls_trace_new(void)
     g_atomic_ref_count_init(&trace->refs);
     trace->strings = ls_strings_new();
     trace->facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    trace->fact_keys = g_ptr_array_new();
     trace->ranks = new_rows(sizeof(LsRank));
     g_array_set_clear_func(trace->ranks, clear_rank);
     trace->tracks = new_rows(sizeof(LsTrack));
@@ -79,7 +78,6 @@ ls_trace_unref(LsTrace *trace)
                         trace->findings, trace->graph_tensors, trace->graph_needs};
     for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
         g_array_unref(tables[i]);
-    g_ptr_array_unref(trace->fact_keys);
     g_ptr_array_unref(trace->labels);
     g_ptr_array_unref(trace->names);
     g_ptr_array_unref(trace->blocks);
@@ -115,12 +113,6 @@ const char *
 ls_trace_get_fact(const LsTrace *trace, const char *key)
 {
     return g_hash_table_lookup(trace->facts, key);
-}
-
-const char *const *
-ls_trace_get_fact_keys(const LsTrace *trace)
-{
-    return (const char *const *)trace->fact_keys->pdata;
 }
 
 static const void *

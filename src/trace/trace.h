@@ -28,8 +28,6 @@ const char *ls_trace_get_string(const LsTrace *trace, uint32_t id);
 const LsStrings *ls_trace_get_strings(const LsTrace *trace);
 /* A fact of the run ("run.id", "command", "settings.cycle_time_ms"); NULL if not recorded. */
 const char *ls_trace_get_fact(const LsTrace *trace, const char *key);
-/* Keys in order; NULL-terminated, owned by the trace. */
-const char *const *ls_trace_get_fact_keys(const LsTrace *trace);
 
 /* Arrays; *ret_n may be 0, the pointer is then NULL. */
 const LsRank    *ls_trace_get_ranks(const LsTrace *trace, size_t *ret_n);

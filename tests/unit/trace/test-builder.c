@@ -216,7 +216,6 @@ test_empty_trace_has_no_extent(void)
     g_assert_cmpuint(n, ==, 0);
     g_assert_cmpint(ls_trace_get_first_ns(trace), ==, 0);
     g_assert_cmpint(ls_trace_get_last_ns(trace), ==, 0);
-    g_assert_null(ls_trace_get_fact_keys(trace)[0]);
 }
 
 static int64_t
