@@ -7,7 +7,6 @@
 
 void ls_inspect_add_pair(LsInspect *inspect, const char *key, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
-void ls_inspect_add_time(LsInspect *inspect, const char *key, int64_t ns);
 /* A part of its time; nothing where it is not known or none. */
 void ls_inspect_add_part(LsInspect *inspect, int64_t time_ns, LsRole role, LsForm form,
                          const char *format, ...) G_GNUC_PRINTF(5, 6);

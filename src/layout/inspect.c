@@ -71,8 +71,8 @@ ls_inspect_add_pair(LsInspect *inspect, const char *key, const char *format, ...
     g_array_append_val(inspect->pairs, pair);
 }
 
-void
-ls_inspect_add_time(LsInspect *inspect, const char *key, int64_t ns)
+static void
+add_time(LsInspect *inspect, const char *key, int64_t ns)
 {
     g_autofree char *text = ls_format_ns(ns);
     ls_inspect_add_pair(inspect, key, "%s", text);
@@ -109,7 +109,7 @@ ls_inspect_add_place(LsInspect *inspect, const LsModel *model, int64_t start_ns,
                             model->steps[step].number);
     else
         ls_inspect_add_pair(inspect, "Start", "%s", at);
-    ls_inspect_add_time(inspect, "Duration", end_ns - start_ns);
+    add_time(inspect, "Duration", end_ns - start_ns);
 }
 
 void
@@ -181,11 +181,11 @@ inspect_step(LsInspect *inspect, const LsModel *model, size_t index)
     inspect->title = g_strdup_printf("Step %" G_GINT64_FORMAT, step->number);
     inspect->start_ns = step->start_ns;
     inspect->end_ns = step->end_ns;
-    ls_inspect_add_time(inspect, "Step time", step->step_ns);
+    add_time(inspect, "Step time", step->step_ns);
     if (step->waited_for_ns == LS_TIME_NONE)
         ls_inspect_add_pair(inspect, "Waited for", "unknown: no compute and no arrivals recorded");
     else
-        ls_inspect_add_time(inspect, "Waited for", step->waited_for_ns);
+        add_time(inspect, "Waited for", step->waited_for_ns);
     if (step->warmup || step->cut)
         ls_inspect_add_pair(inspect, "Left out", "%s",
                             step->cut ? "cut by the recording" : "warm-up");

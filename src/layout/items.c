@@ -206,8 +206,9 @@ ls_making_add_spans(LsMaking *making, const LsRow *row)
     }
 }
 
-bool
-ls_making_is_call_selected(const LsMaking *making, size_t call)
+/* Whether the call belongs to what is selected. */
+static bool
+is_call_selected(const LsMaking *making, size_t call)
 {
     const LsPick *pick = &making->view->selected;
     const LsModel *model = making->model;
@@ -264,7 +265,7 @@ add_call(LsMaking *making, const LsRow *row, LsItem item, size_t call)
     item.ref = (uint32_t)call;
     item.ref_kind = LS_PICK_CALL;
     item.role = LS_ROLE_COMMUNICATION;
-    if (ls_making_is_call_selected(making, call))
+    if (is_call_selected(making, call))
         item.flags |= LS_ITEM_SELECTED;
     if (making->view->colour_by == LS_COLOUR_GROUP)
         item.shade = get_group(making->model, call) % 8;

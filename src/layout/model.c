@@ -268,12 +268,6 @@ ls_model_get_trace(const LsModel *model)
     return model->trace;
 }
 
-const LsActivity *
-ls_model_get_activity(const LsModel *model)
-{
-    return model->activity;
-}
-
 /* The first call of the rank that starts at or after the time. */
 static size_t
 find_call(const LsModel *model, const LsSlice *slice, int64_t time_ns)

@@ -42,7 +42,6 @@ LsModel *ls_model_new(LsTrace *trace, const LsActivity *activity);
 void ls_model_free(LsModel *model);
 
 const LsTrace *ls_model_get_trace(const LsModel *model);
-const LsActivity *ls_model_get_activity(const LsModel *model);
 /* By run and number, ascending; NULL without steps. */
 const LsStepColumn *ls_model_get_steps(const LsModel *model, size_t *ret_n);
 /* Index into the steps of the slowest steady one (no warm-up, not cut; of all if there is none

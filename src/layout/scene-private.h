@@ -48,7 +48,5 @@ void ls_making_add_overview(LsMaking *making);
  * elsewhere; appended. start_ns, end_ns: its time. */
 void ls_making_add_cut(LsMaking *making, uint32_t rank, LsItem item, int64_t start_ns,
                        int64_t end_ns);
-/* Whether the call belongs to what is selected. */
-bool ls_making_is_call_selected(const LsMaking *making, size_t call);
 /* "1, 2.5, 5" times a power of ten, at least `least`: distances of ticks. */
 int64_t ls_ruler_find_step(int64_t least_ns);

@@ -153,11 +153,25 @@ find_height(const LsModel *model, const LsView *view)
     return ls_rows_get_height(rows);
 }
 
+/* The least folding with which the shown ranks fit the height; LS_FOLD_BAND if none does. */
+static LsFold
+find_fold(const LsView *view, const LsModel *model)
+{
+    LsView asked = *view; /* shares the arrays: only read */
+    for (int fold = LS_FOLD_OPEN; fold < LS_FOLD_BAND; fold++) {
+        asked.fold = (LsFold)fold;
+        asked.stretch = MIN_STRETCH[fold];
+        if (find_height(model, &asked) <= view->height)
+            return asked.fold;
+    }
+    return LS_FOLD_BAND;
+}
+
 void
 ls_view_fit(LsView *view, const LsModel *model)
 {
     view->stretch = 1;
-    view->fold = ls_view_find_fold(view, model);
+    view->fold = find_fold(view, model);
     double height = find_height(model, view), least = MIN_STRETCH[view->fold];
     double most = MAX_STRETCH[view->fold];
     if (height <= 0)
@@ -175,26 +189,6 @@ ls_view_fit(LsView *view, const LsModel *model)
             break;
         view->stretch = more.stretch;
     }
-}
-
-LsFold
-ls_view_find_fold(const LsView *view, const LsModel *model)
-{
-    LsView asked = *view; /* shares the arrays: only read */
-    for (int fold = LS_FOLD_OPEN; fold < LS_FOLD_BAND; fold++) {
-        asked.fold = (LsFold)fold;
-        asked.stretch = MIN_STRETCH[fold];
-        if (find_height(model, &asked) <= view->height)
-            return asked.fold;
-    }
-    return LS_FOLD_BAND;
-}
-
-bool
-ls_pick_equal(const LsPick *a, const LsPick *b)
-{
-    return a->kind == b->kind && a->rank == b->rank && a->track == b->track && a->lane == b->lane &&
-           a->index == b->index;
 }
 
 /* The rank that tells most of the tensors: the one with tensor tracks, else with uses. */

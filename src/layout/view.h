@@ -89,7 +89,4 @@ void ls_view_pan(LsView *view, const LsModel *model, double dx);
 void ls_view_scroll(LsView *view, double dy, double content_height);
 /* Folding and stretch with which the rows of the mode fill the height best. */
 void ls_view_fit(LsView *view, const LsModel *model);
-/* The least folding with which the shown ranks fit the height; LS_FOLD_BAND if none does. */
-LsFold ls_view_find_fold(const LsView *view, const LsModel *model);
 void ls_view_fold_rank(LsView *view, uint32_t rank, LsFold fold);
-bool ls_pick_equal(const LsPick *a, const LsPick *b); /* whatever the time under the pointer */
