@@ -152,12 +152,6 @@ ls_session_set_theme(LsSession *session, const LsTheme *theme)
     emit(session, SIGNAL_THEME);
 }
 
-const LsTheme *
-ls_session_get_theme(LsSession *session)
-{
-    return session->theme;
-}
-
 void
 ls_session_set_size(LsSession *session, double width, double height, int scale)
 {
@@ -314,8 +308,8 @@ ls_session_select(LsSession *session, const LsPick *pick)
     emit(session, SIGNAL_VIEW);
 }
 
-const LsPick *
-ls_session_get_selected(LsSession *session)
+static const LsPick *
+get_selected(LsSession *session)
 {
     if (!session->has_view || session->view.selected.kind == LS_PICK_NONE)
         return NULL;
@@ -331,7 +325,7 @@ ls_session_get_inspect(LsSession *session)
 void
 ls_session_select_next(LsSession *session, int direction)
 {
-    const LsPick *selected = ls_session_get_selected(session);
+    const LsPick *selected = get_selected(session);
     if (!selected)
         return;
     LsPick next = ls_hit_step(session->document->model, selected, direction);

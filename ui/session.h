@@ -31,7 +31,6 @@ const LsScene *ls_session_get_scene(LsSession *session);
 LsPainter *ls_session_get_painter(LsSession *session);
 
 void ls_session_set_theme(LsSession *session, const LsTheme *theme);
-const LsTheme *ls_session_get_theme(LsSession *session);
 
 /* -- View: each emits "view" -- */
 void ls_session_set_size(LsSession *session, double width, double height, int scale);
@@ -50,7 +49,6 @@ void ls_session_colour_by(LsSession *session, LsColourBy colour_by);
 
 /* -- Selection -- */
 void ls_session_select(LsSession *session, const LsPick *pick); /* NULL: nothing */
-const LsPick *ls_session_get_selected(LsSession *session);
 /* Owned by the session, until the selection changes; NULL: nothing selected. */
 const LsInspect *ls_session_get_inspect(LsSession *session);
 void ls_session_select_next(LsSession *session, int direction); /* on the same row */

@@ -87,11 +87,9 @@ typedef struct LsPlaces {
 } LsPlaces;
 
 void ls_picture_place(const LsPicture *picture, const LsModel *model, LsPlaces *ret_places);
-/* The scene's view must have the size of places.timeline. */
-void ls_picture_draw(LsPainter *painter, cairo_t *cr, const LsPicture *picture,
-                     const LsScene *scene);
 /* To a file by the end of its name (.png, .svg, .pdf); PNG in scene->view.scale. LS_ERROR_USAGE for
- * another ending, LS_ERROR_WRITE with one sentence. */
+ * another ending, LS_ERROR_WRITE with one sentence. The scene's view must have the size of
+ * places.timeline. */
 bool ls_picture_write(LsPainter *painter, const LsPicture *picture, const LsScene *scene,
                       const char *path, GError **error);
 

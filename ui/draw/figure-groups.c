@@ -36,8 +36,9 @@ enum {
     HEAD = FIGURE_TITLE_HEIGHT + FIGURE_PHASES_HEIGHT + FIGURE_CYCLES_HEIGHT + FIGURE_RULER_HEIGHT,
 };
 
-double
-ls_figure_groups_get_height(const LsGroupsFigure *data, int scale)
+/* scale: of a PNG, which cannot be of any height. */
+static double
+get_height(const LsGroupsFigure *data, int scale)
 {
     Figure figure = {.data = data};
     double height = HEAD + FIGURE_GAP + FIGURE_LEGEND_HEIGHT + FIGURE_FOOT_HEIGHT;
@@ -145,12 +146,12 @@ draw_grounds(const Figure *figure)
     }
 }
 
-void
-ls_figure_groups_draw(LsPainter *painter, cairo_t *cr, const LsGroupsFigure *data,
+static void
+draw_figure(LsPainter *painter, cairo_t *cr, const LsGroupsFigure *data,
                       const LsFigureFrame *frame)
 {
     Figure figure = {.painter = painter, .cr = cr, .data = data};
-    double height = ls_figure_groups_get_height(data, frame->scale);
+    double height = get_height(data, frame->scale);
     place(&figure, frame);
     draw_frame(&figure, frame, height);
     draw_grounds(&figure);
@@ -173,7 +174,7 @@ static void
 draw_job(cairo_t *cr, void *user)
 {
     const Job *job = user;
-    ls_figure_groups_draw(job->painter, cr, job->data, job->frame);
+    draw_figure(job->painter, cr, job->data, job->frame);
 }
 
 bool
@@ -182,7 +183,7 @@ ls_figure_groups_write(LsPainter *painter, const LsGroupsFigure *data, const LsF
 {
     Job job = {painter, data, frame};
     LsDrawFile file = {
-        path,         frame->title, frame->width, ls_figure_groups_get_height(data, frame->scale),
+        path,         frame->title, frame->width, get_height(data, frame->scale),
         frame->scale, draw_job,     &job};
     return ls_draw_file_write(&file, error);
 }

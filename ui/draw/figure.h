@@ -18,9 +18,5 @@ typedef struct LsFigureFrame {
 /* Groups: on the left the graph of the tensors, in the colours of their groups; on the right, in
  * the same lines, when each was submitted, when its group was ready on every rank, and in which
  * cycle it was sent. Many tensors are folded to a line a group. */
-/* scale: of a PNG, which cannot be of any height. */
-double ls_figure_groups_get_height(const LsGroupsFigure *figure, int scale);
-void ls_figure_groups_draw(LsPainter *painter, cairo_t *cr, const LsGroupsFigure *figure,
-                           const LsFigureFrame *frame);
 bool ls_figure_groups_write(LsPainter *painter, const LsGroupsFigure *figure,
                             const LsFigureFrame *frame, const char *path, GError **error);

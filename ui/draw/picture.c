@@ -110,8 +110,8 @@ draw_corner(LsPainter *painter, cairo_t *cr, const LsScene *scene, const LsRect 
     ls_fill_rect(cr, rect->width - 1, 0, 1, rect->height, theme->line);
 }
 
-void
-ls_picture_draw(LsPainter *painter, cairo_t *cr, const LsPicture *picture, const LsScene *scene)
+static void
+draw_picture(LsPainter *painter, cairo_t *cr, const LsPicture *picture, const LsScene *scene)
 {
     LsPlaces p;
     ls_picture_place(picture, scene->model, &p);
@@ -165,7 +165,7 @@ static void
 draw_job(cairo_t *cr, void *user)
 {
     const Job *job = user;
-    ls_picture_draw(job->painter, cr, job->picture, job->scene);
+    draw_picture(job->painter, cr, job->picture, job->scene);
 }
 
 bool
