@@ -261,11 +261,3 @@ ls_recover_folder(const char *folder, const char *except)
     closedir(dir);
     return status;
 }
-
-bool
-ls_recover_is_here(const char *boot_id)
-{
-    char here[LS_BOOT_ID_MAX];
-    ls_clock_boot_id(here);
-    return here[0] != '\0' && strcmp(here, boot_id) == 0;
-}

@@ -39,7 +39,3 @@ LsStatus ls_recover_read(const char *folder, const char *shm_dir, LsLeftoverVisi
 /* Writes each leftover into its owner's file and removes it. May be done again, by several at once,
  * and after one of them died. `except`: path of rings to leave alone (one's own), or NULL. */
 LsStatus ls_recover_folder(const char *folder, const char *except);
-
-/* Whether a file that names this boot was written on this machine since it was started: only then
- * can rings of it be here. */
-bool ls_recover_is_here(const char *boot_id);
