@@ -55,7 +55,6 @@ struct lockstep_context {
 void ls_context_prepare(lockstep_context *context, const lockstep_options *options);
 /* Starts the thread in which the ranks meet: `joined` or `lost` follow. */
 void ls_context_start(lockstep_context *context);
-void ls_context_join(lockstep_context *context);
 /* Frees everything; the ranks are together, or never met. */
 void ls_context_close(lockstep_context *context);
 /* Sets one of the flags above and wakes who waits. */

@@ -29,8 +29,9 @@ add(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-int64_t
-ls_fusion_bytes(const LsResponse *response, const LsFusionRule *rule)
+/* Of the tensors, padded; 0 where the operation has no buffer that could be shared. */
+static int64_t
+get_bytes(const LsResponse *response, const LsFusionRule *rule)
 {
     int64_t bytes = 0, width = (int64_t)ls_dtype_bytes(response->dtype);
     int64_t padding = response->operation == LS_OPERATION_REDUCESCATTER ? 1 : rule->padding_bytes;
@@ -139,7 +140,7 @@ ls_fuse(LsResponseList *list, const LsFusionRule *rule)
     if (bytes == NULL || owner == NULL)
         goto out;
     for (size_t i = 0; i < list->n; i++)
-        bytes[i] = ls_fusion_bytes(&list->items[i], rule);
+        bytes[i] = get_bytes(&list->items[i], rule);
     if (!plan(list, rule, bytes, owner))
         goto out;
     /* An item's new place lies before its old one: `kept` never passes i, nor an owner's item. */
@@ -176,7 +177,7 @@ bool
 ls_fuse_next(LsResponseList *list, LsFilling *filling, const LsFusionRule *rule,
              const LsResponse *one)
 {
-    int64_t bytes = ls_fusion_bytes(one, rule);
+    int64_t bytes = get_bytes(one, rule);
     bool fuses = rule->threshold_bytes > 0 && can_fuse(one->operation);
     bool joins = fuses && filling->capacity > 0 && fits(add(filling->bytes, bytes), rule);
     char *name = strdup(one->names[0]);

@@ -33,7 +33,3 @@ typedef struct LsFilling {
  * memory. */
 bool ls_fuse_next(LsResponseList *list, LsFilling *filling, const LsFusionRule *rule,
                   const LsResponse *one);
-
-/* Bytes of the response under the rule: of its tensors, padded; 0 where the operation has no buffer
- * that could be shared. */
-int64_t ls_fusion_bytes(const LsResponse *response, const LsFusionRule *rule);

@@ -418,8 +418,8 @@ join_ranks(lockstep_context *context)
 }
 
 /* The rest of a context's life, after its ranks have met. */
-void
-ls_context_join(lockstep_context *context)
+static void
+finish_join(lockstep_context *context)
 {
     lockstep_status status = join_ranks(context);
     pthread_mutex_lock(&context->lock);
@@ -435,7 +435,7 @@ static void *
 run(void *user)
 {
     lockstep_context *context = user;
-    ls_context_join(context);
+    finish_join(context);
     pthread_mutex_lock(&context->lock);
     while (context->status == LOCKSTEP_OK && !context->started && !context->cancelled)
         pthread_cond_wait(&context->changed, &context->lock);
@@ -458,5 +458,5 @@ ls_context_start(lockstep_context *context)
         return;
     context->local = LOCKSTEP_ERR_NO_MEMORY; /* which the others must hear */
     snprintf(context->text, sizeof context->text, "no thread could be started for communication");
-    ls_context_join(context);
+    finish_join(context);
 }

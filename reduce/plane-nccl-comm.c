@@ -51,12 +51,6 @@ ls_nccl_op(lockstep_op op)
 }
 
 bool
-ls_dtype_is_float(lockstep_dtype dtype)
-{
-    return dtype <= LOCKSTEP_BFLOAT16;
-}
-
-bool
 ls_comm_averages(const LsComm *comm)
 {
     return comm->version >= LS_NCCL_VERSION_AVG;

@@ -54,4 +54,3 @@ bool ls_comm_averages(const LsComm *comm);
 
 int ls_nccl_type(lockstep_dtype dtype);
 int ls_nccl_op(lockstep_op op);
-bool ls_dtype_is_float(lockstep_dtype dtype);

@@ -11,8 +11,8 @@ ls_transport_call_text(LsTransportCall call)
     return (size_t)call < sizeof texts / sizeof texts[0] ? texts[call] : "unknown";
 }
 
-LsMessageCount
-ls_transport_count(LsTransportCall call, int rank, int root, int ranks, size_t own_bytes,
+static LsMessageCount
+count_messages(LsTransportCall call, int rank, int root, int ranks, size_t own_bytes,
                    size_t all_bytes)
 {
     LsMessageCount count = {0, 0, 0, 0};
@@ -43,6 +43,6 @@ ls_transport_tell(const LsTransport *transport, LsTransportCall call, int root, 
     if (transport->events.call == NULL)
         return;
     LsMessageCount count =
-        ls_transport_count(call, transport->rank, root, transport->ranks, own_bytes, all_bytes);
+        count_messages(call, transport->rank, root, transport->ranks, own_bytes, all_bytes);
     transport->events.call(transport->events.user, call, start_ns, end_ns, &count);
 }

@@ -7,9 +7,8 @@
  * action becomes one or two calls, the same under every transport (Horovod's pattern, facts B6):
  * GATHER = gather (one 32-bit length per rank) + gatherv (the bytes); BROADCAST = bcast (the
  * length) + bcast (the bytes); AND, OR = allreduce; SEND = send; POLL = recv if there
- * is a message, else none. Each call is counted by the one rule of
- * ls_transport_count() and told to the events. Not thread-safe: the thread that opened it owns it.
- * Libc only.
+ * is a message, else none. Each call is counted by one rule and told to the events. Not thread-safe:
+ * the thread that opened it owns it. Libc only.
  */
 #pragma once
 
@@ -31,8 +30,7 @@ typedef enum LsTransportCall {
 
 /* What one rank sent and received in one call (metrics.md, "Messages of a rank"): a gather or
  * broadcast counts ranks - 1 at its root and 1 elsewhere, an allreduce 1 out and 1 in, a send or recv
- * 1; bytes are
- * payloads; a rank alone counts nothing. */
+ * 1; bytes are payloads; a rank alone counts nothing. */
 typedef struct LsMessageCount {
     int64_t messages_in, messages_out;
     int64_t bytes_in, bytes_out;
@@ -71,10 +69,8 @@ struct LsTransport {
 /* "gather", "gatherv", "bcast", "allreduce", "send", "recv": the name of the MESSAGE record. */
 const char *ls_transport_call_text(LsTransportCall call);
 
-/* The rule. own_bytes: this rank's contribution (but in a gather: the message). all_bytes: of all
- * contributions together, the root's own included; only read at the root of a gather. */
-LsMessageCount ls_transport_count(LsTransportCall call, int rank, int root, int ranks,
-                                  size_t own_bytes, size_t all_bytes);
-/* Counts and tells the events; what an implementation calls after each of its calls. */
+/* Counts and tells the events; what an implementation calls after each of its calls. own_bytes: this
+ * rank's contribution (but in a gather: the message). all_bytes: of all contributions together, the
+ * root's own included; only read at the root of a gather. */
 void ls_transport_tell(const LsTransport *transport, LsTransportCall call, int root,
                        size_t own_bytes, size_t all_bytes, int64_t start_ns, int64_t end_ns);
