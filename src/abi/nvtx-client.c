@@ -105,16 +105,6 @@ ls_nvtx_push(LsNvtxDomain domain, const char *text)
 }
 
 void
-ls_nvtx_push_bytes(LsNvtxDomain domain, LsNvtxString text, int64_t bytes)
-{
-    int (*function)(void *, const LsNvtxEvent *) = (int (*)(void *, const LsNvtxEvent *))find(
-        LS_NVTX_MODULE_CORE2, LS_NVTX_DOMAIN_RANGE_PUSH_EX);
-    LsNvtxEvent event = make_event(text, bytes);
-    if (function != NULL)
-        function(domain, &event);
-}
-
-void
 ls_nvtx_pop(LsNvtxDomain domain)
 {
     if (domain == NULL) {
@@ -145,13 +135,4 @@ ls_nvtx_end(LsNvtxDomain domain, uint64_t id)
         (void (*)(void *, uint64_t))find(LS_NVTX_MODULE_CORE2, LS_NVTX_DOMAIN_RANGE_END);
     if (function != NULL)
         function(domain, id);
-}
-
-void
-ls_nvtx_name_thread(uint32_t thread, const char *name)
-{
-    void (*function)(uint32_t, const char *) =
-        (void (*)(uint32_t, const char *))find(LS_NVTX_MODULE_CORE, LS_NVTX_NAME_THREAD_A);
-    if (function != NULL)
-        function(thread, name);
 }

@@ -18,11 +18,9 @@ LsNvtxString ls_nvtx_register(LsNvtxDomain domain, const char *text);
 
 /* domain NULL: the default one. */
 void ls_nvtx_push(LsNvtxDomain domain, const char *text);
-void ls_nvtx_push_bytes(LsNvtxDomain domain, LsNvtxString text, int64_t bytes);
 void ls_nvtx_pop(LsNvtxDomain domain);
 
 /* A range that another thread may end. */
 uint64_t ls_nvtx_start(LsNvtxDomain domain, LsNvtxString text, int64_t bytes);
 void ls_nvtx_end(LsNvtxDomain domain, uint64_t id);
 
-void ls_nvtx_name_thread(uint32_t thread, const char *name);
