@@ -190,8 +190,8 @@ ls_nvtx_text_register(const char *ascii, bool is_default_domain)
     return ascii != NULL ? take_handle(&known.texts, ascii, is_default_domain) : NULL;
 }
 
-const LsNvtxText *
-ls_nvtx_text_registered(const void *handle)
+static const LsNvtxText *
+find_registered(const void *handle)
 {
     return refresh(find_handle(&known.texts, handle));
 }
@@ -221,7 +221,7 @@ ls_nvtx_text_message(LsNvtxTexts *texts, const LsNvtxEvent *event, bool is_defau
         ls_nvtx_text_narrow(event->message.wide, ascii);
         return ls_nvtx_text_find(texts, ascii, is_default_domain);
     case LS_NVTX_MESSAGE_REGISTERED:
-        return ls_nvtx_text_registered(event->message.registered);
+        return find_registered(event->message.registered);
     default:
         return &ls_nvtx_no_text;
     }

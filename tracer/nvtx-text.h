@@ -41,6 +41,5 @@ void ls_nvtx_text_narrow(const void *wide, char ret_ascii[LS_NVTX_WIDE_MAX]);
 /* Handles are numbers from 1, the same for the same text; NULL: too many. Any thread; whatever else
  * is given as a handle means no text, no domain. */
 void *ls_nvtx_text_register(const char *ascii, bool is_default_domain);
-const LsNvtxText *ls_nvtx_text_registered(const void *handle);
 void *ls_nvtx_domain_create(const char *ascii);
 uint32_t ls_nvtx_domain_name(const void *domain);
