@@ -17,7 +17,7 @@ const char *
 ls_cuda_load(LsCuda *ret_cuda)
 {
     static const char *const names[] = {"libcuda.so.1", NULL};
-    void *library = ls_abi_open(names, NULL);
+    void *library = ls_abi_open(names);
     if (library == NULL)
         return "libcuda.so.1 is not there";
     return ls_abi_load(library, symbols, sizeof symbols / sizeof symbols[0], ret_cuda);

@@ -20,7 +20,7 @@ ls_cupti_load(LsCupti *ret_cupti)
                                         "libcupti.so.11.7", "libcupti.so.11.6", "libcupti.so.11.5",
                                         "libcupti.so.11.4", "libcupti.so.11.3", "libcupti.so.11.2",
                                         "libcupti.so.11.1", "libcupti.so.11.0", NULL};
-    void *library = ls_abi_open(names, NULL);
+    void *library = ls_abi_open(names);
     if (library == NULL)
         return "no libcupti.so of CUDA 11 to 13 is there";
     return ls_abi_load(library, symbols, sizeof symbols / sizeof symbols[0], ret_cupti);

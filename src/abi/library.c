@@ -20,17 +20,14 @@ __asm__(".symver dlsym,dlsym@GLIBC_2.17");
 #endif
 
 void *
-ls_abi_open(const char *const *names, const char **ret_name)
+ls_abi_open(const char *const *names)
 {
     static const int flags[] = {RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD, RTLD_NOW | RTLD_LOCAL};
     for (size_t pass = 0; pass < sizeof flags / sizeof flags[0]; pass++) {
         for (size_t i = 0; names[i] != NULL; i++) {
             void *library = dlopen(names[i], flags[pass]);
-            if (library == NULL)
-                continue;
-            if (ret_name != NULL)
-                *ret_name = names[i];
-            return library;
+            if (library != NULL)
+                return library;
         }
     }
     return NULL;

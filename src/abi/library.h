@@ -18,7 +18,7 @@ typedef struct LsAbiSymbol {
 
 /* Opens the first of `names` (ended by NULL) that is already loaded, else the first that loads;
  * NULL: none. Two copies of one library in a process are what this order avoids. */
-void *ls_abi_open(const char *const *names, const char **ret_name);
+void *ls_abi_open(const char *const *names);
 
 /* Fills the struct; what is missing stays NULL. Returns the name of the first function that is
  * missing and not optional, NULL: none is. */

@@ -21,7 +21,7 @@ const char *
 ls_nccl_load(LsNccl *ret_nccl)
 {
     static const char *const names[] = {"libnccl.so.2", NULL};
-    void *library = ls_abi_open(names, NULL);
+    void *library = ls_abi_open(names);
     if (library == NULL)
         return "libnccl.so.2 is not there";
     return ls_abi_load(library, symbols, sizeof symbols / sizeof symbols[0], ret_nccl);

@@ -17,7 +17,7 @@ const char *
 ls_nvml_load(LsNvml *ret_nvml)
 {
     static const char *const names[] = {"libnvidia-ml.so.1", NULL};
-    void *library = ls_abi_open(names, NULL);
+    void *library = ls_abi_open(names);
     if (library == NULL)
         return "libnvidia-ml.so.1 is not there";
     ls_abi_load(library, symbols, sizeof symbols / sizeof symbols[0], ret_nvml);
