@@ -94,7 +94,7 @@ ls_chair_count(LsChair *chair, int sender, int others, LsRequestList *requests)
 }
 
 void
-ls_chair_hear(LsChair *chair, int sender, int others, const LsPiece *piece)
+ls_chair_hear(LsChair *chair, int sender, const LsPiece *piece)
 {
     LsRequestList requests;
     char text[160];
@@ -105,7 +105,7 @@ ls_chair_hear(LsChair *chair, int sender, int others, const LsPiece *piece)
     const char *fault = ls_request_list_decode(piece->data, piece->length, &requests, text);
     if (fault != NULL)
         ls_fault_note_rank(chair->fault, sender, fault);
-    ls_chair_count(chair, sender, others, &requests);
+    ls_chair_count(chair, sender, 0, &requests);
 }
 
 /* Who is known to have the tensor. false: out of memory. */

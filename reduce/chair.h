@@ -44,8 +44,8 @@ void ls_chair_narrow(LsChair *chair, int ranks, int64_t stall_ns);
 void ls_chair_begin(LsChair *chair, int64_t now_ns);
 /* Counts what `sender` sent, for itself and `others` ranks that follow it; empties the list. */
 void ls_chair_count(LsChair *chair, int sender, int others, LsRequestList *requests);
-/* The same of bytes; no bytes: the sender is out of memory. */
-void ls_chair_hear(LsChair *chair, int sender, int others, const LsPiece *piece);
+/* The same of bytes, for the sender alone; no bytes: it is out of memory. */
+void ls_chair_hear(LsChair *chair, int sender, const LsPiece *piece);
 /* Whether a stall is to be told or ended by an answer. */
 bool ls_chair_stall_due(const LsChair *chair);
 bool ls_chair_clock_due(const LsChair *chair);

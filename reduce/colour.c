@@ -198,7 +198,7 @@ add_colours(const LsGraph *graph, const int32_t *colours, LsGroups *groups, char
         for (int32_t i = 0; i < graph->n; i++)
             if (colours[i] == colour)
                 names[n++] = graph->nodes[i]->item.name;
-        fault = ls_groups_add(groups, NULL, names, n, error);
+        fault = ls_groups_add(groups, names, n, error);
     }
     free(names);
     return fault;
@@ -215,7 +215,7 @@ copy_lists(const LsGroups *lists, LsGroups *groups, char error[ERROR_BYTES])
             return NO_MEMORY;
         for (size_t k = 0; k < n; k++)
             names[k] = ls_group_member(lists, i, k);
-        fault = ls_groups_add(groups, NULL, names, n, error);
+        fault = ls_groups_add(groups, names, n, error);
         free(names);
     }
     return fault;

@@ -53,6 +53,6 @@ lockstep_graph_group(lockstep_graph *graph, const char *const *tensors, size_t n
         if (tensors[i] == NULL || tensors[i][0] == '\0')
             fault = "a name is NULL or empty";
     if (fault == NULL)
-        fault = ls_groups_add(graph->lists, NULL, tensors, n, error);
+        fault = ls_groups_add(graph->lists, tensors, n, error);
     return tell(__func__, fault);
 }

@@ -136,13 +136,12 @@ make_name(const LsGroups *groups, const char *const *members, size_t n)
 }
 
 const char *
-ls_groups_add(LsGroups *groups, const char *name, const char *const *members, size_t n,
-              char error[ERROR_BYTES])
+ls_groups_add(LsGroups *groups, const char *const *members, size_t n, char error[ERROR_BYTES])
 {
     Group group = {0};
     const char *fault = n == 0 ? "a group has no member" : NULL;
     if (fault == NULL)
-        group.name = name != NULL ? strdup(name) : make_name(groups, members, n);
+        group.name = make_name(groups, members, n);
     group.members = calloc(n + 1, sizeof *group.members);
     if (fault == NULL && (group.name == NULL || group.members == NULL || !reserve_group(groups)))
         fault = "out of memory";
@@ -196,7 +195,7 @@ parse_line(LsGroups *groups, const char *line, const char *end, const char **nam
         room += strlen(room) + 1;
     }
     if (fault == NULL && n > 0)
-        fault = ls_groups_add(groups, NULL, names, n, error);
+        fault = ls_groups_add(groups, names, n, error);
     return fault;
 }
 

@@ -22,12 +22,11 @@ typedef struct LsGroups LsGroups;
 /* Empty. NULL: out of memory. */
 LsGroups *ls_groups_new(void);
 void ls_groups_free(LsGroups *groups);
-/* Adds a group of these names, all copied. name: NULL = what the members' names have in common
+/* Adds a group of these names, all copied. It is called what its members' names have in common
  * ("layer4.2" of layer4.2.conv1 and layer4.2.bn1), with " · group N" where an earlier group has
  * that name, "group N" where they have nothing in common. A sentence in `error` and no change: a
  * tensor that is in a group already, no member at all, out of memory. */
-const char *ls_groups_add(LsGroups *groups, const char *name, const char *const *members, size_t n,
-                          char error[256]);
+const char *ls_groups_add(LsGroups *groups, const char *const *members, size_t n, char error[256]);
 /* Adds what the text holds: one group a line, names apart by blanks; a name with blanks, or that
  * begins with # or ", stands in quotes ("" for one quote); from # on a line says nothing. The
  * sentence names the line. */

@@ -102,7 +102,7 @@ ls_round_answer(LsRound *round, const LsResult *result, LsAction *ret_action)
     } else {
         ls_chair_count(&round->chair, LS_CHAIR_RANK, 0, &round->outgoing);
         for (int rank = 1; rank < result->n_parts && !ls_fault_is(&round->fault); rank++)
-            ls_chair_hear(&round->chair, rank, 0, &result->parts[rank]);
+            ls_chair_hear(&round->chair, rank, &result->parts[rank]);
     }
     ls_request_list_clear(&round->outgoing);
     ls_round_tell_stage(round, LS_CONTROL_BUILD);

@@ -79,7 +79,7 @@ draw_groups(Schedule *s)
             continue;
         for (int i = 0; i < n; i++)
             s->tensor[first + i].group = ls_groups_count(s->groups);
-        g_assert_null(ls_groups_add(s->groups, NULL, names, (size_t)n, error));
+        g_assert_null(ls_groups_add(s->groups, names, (size_t)n, error));
     }
     s->config.groups = s->groups;
     s->config.groups_alone = chance(s, 50);
