@@ -43,14 +43,6 @@ typedef struct Work {
 
 /* -- Which set is last where -- */
 
-static bool
-is_same_set(const LsRank *a, const LsRank *b, bool hosts)
-{
-    if (hosts)
-        return g_strcmp0(a->host, b->host) == 0;
-    return a->rank >= 0 && a->rank == b->rank;
-}
-
 /* The first rank of its set stands for each rank. */
 static uint32_t *
 make_sets(const LsRank *ranks, size_t n_ranks, bool hosts)
@@ -63,7 +55,7 @@ make_sets(const LsRank *ranks, size_t n_ranks, bool hosts)
 
         set_of[r] = r;
         if (!hosts) {
-            if (r > 0 && is_same_set(&ranks[r], &ranks[r - 1], false))
+            if (r > 0 && ranks[r].rank >= 0 && ranks[r].rank == ranks[r - 1].rank)
                 set_of[r] = set_of[r - 1];
         } else if (ranks[r].host != NULL) {
             if (g_hash_table_lookup_extended(by_host, ranks[r].host, NULL, &found))
