@@ -294,7 +294,7 @@ ls_cupti_start(void)
     mute();
     atomic_store(&cupti.is_on, enable());
     atomic_store(&cupti.is_running, 1);
-    if (!ls_tracer_start_thread(run, NULL))
+    if (!ls_tracer_start_thread(run))
         atomic_store(&cupti.is_running, 0);
 }
 

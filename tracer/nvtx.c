@@ -70,12 +70,13 @@ find_text(Stack *stack, const char *ascii, const void *domain)
     return ls_nvtx_text_find(&stack->texts, ascii, domain == NULL);
 }
 
+/* Of the default domain: the calls of domains take an event. */
 static const LsNvtxText *
-find_wide(Stack *stack, const void *wide, const void *domain)
+find_wide(Stack *stack, const void *wide)
 {
     char ascii[LS_NVTX_WIDE_MAX];
     ls_nvtx_text_narrow(wide, ascii);
-    return find_text(stack, ascii, domain);
+    return find_text(stack, ascii, NULL);
 }
 
 static const LsNvtxText *
@@ -248,7 +249,7 @@ mark_a(const char *text)
 static void
 mark_w(const void *text)
 {
-    mark(NULL, find_wide(get_stack(), text, NULL));
+    mark(NULL, find_wide(get_stack(), text));
 }
 
 static uint64_t
@@ -266,7 +267,7 @@ start_a(const char *text)
 static uint64_t
 start_w(const void *text)
 {
-    return start(NULL, find_wide(get_stack(), text, NULL), NULL);
+    return start(NULL, find_wide(get_stack(), text), NULL);
 }
 
 static int
@@ -287,7 +288,7 @@ static int
 push_w(const void *text)
 {
     Stack *stack = get_stack();
-    return push(stack, NULL, find_wide(stack, text, NULL), NULL);
+    return push(stack, NULL, find_wide(stack, text), NULL);
 }
 
 static int

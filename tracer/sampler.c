@@ -372,7 +372,7 @@ ls_sampler_start(void)
     memset(sampler.tries, 0, sizeof sampler.tries);
     atomic_store(&sampler.stop, 0);
     atomic_store(&sampler.is_running, 1);
-    if (!ls_tracer_start_thread(run, NULL))
+    if (!ls_tracer_start_thread(run))
         atomic_store(&sampler.is_running, 0);
 }
 

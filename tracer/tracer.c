@@ -93,13 +93,13 @@ ls_tracer_register_end(void)
 }
 
 bool
-ls_tracer_start_thread(void *(*run)(void *), void *user)
+ls_tracer_start_thread(void *(*run)(void *))
 {
     pthread_t thread;
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    int status = pthread_create(&thread, NULL, run, user);
+    int status = pthread_create(&thread, NULL, run, NULL);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (status == 0)
         pthread_detach(thread);

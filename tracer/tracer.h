@@ -23,7 +23,7 @@ bool ls_tracer_is_ours(void); /* false in a forked child that came through no do
 void ls_tracer_register_end(void);
 
 /* A thread of ours: no signal of the host's is delivered there. */
-bool ls_tracer_start_thread(void *(*run)(void *), void *user);
+bool ls_tracer_start_thread(void *(*run)(void *));
 
 /* A sentence into the trace, and on standard error too where it is a warning. printf-like. */
 void ls_tracer_note(int severity, const char *format, ...) __attribute__((format(printf, 2, 3)));
