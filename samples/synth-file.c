@@ -31,7 +31,7 @@ struct LsSynthFile {
     FILE *stream;
     bool failed;
     int failure;
-    uint32_t rank, pid, incarnation;
+    uint32_t rank, pid;
     uint32_t sequence;
     uint64_t records;
     Chunk *chunks; /* [0] is the process's own */
@@ -133,7 +133,6 @@ write_chunk(LsSynthFile *file, Chunk *chunk)
         .lost = chunk->lost,
         .first_ns = chunk->first_ns,
         .last_ns = chunk->last_ns,
-        .incarnation = file->incarnation,
     };
     if (chunk->length == 0)
         return;
@@ -185,13 +184,13 @@ get_chunk(LsSynthFile *file, uint32_t thread)
 }
 
 LsSynthFile *
-ls_synth_file_open(const char *path, uint32_t rank, uint32_t pid, uint32_t incarnation)
+ls_synth_file_open(const char *path, uint32_t rank, uint32_t pid)
 {
     LsSynthFile *file = calloc(1, sizeof *file);
     int fd = -1;
     if (file == NULL)
         return NULL;
-    *file = (LsSynthFile){.rank = rank, .pid = pid, .incarnation = incarnation};
+    *file = (LsSynthFile){.rank = rank, .pid = pid};
     file->chunks = calloc(1, sizeof(Chunk));
     if (file->chunks == NULL)
         goto err_free;

@@ -16,8 +16,7 @@
 typedef struct LsSynthFile LsSynthFile;
 
 /* NULL and errno when the file cannot be made (it must not exist). */
-LsSynthFile *ls_synth_file_open(const char *path, uint32_t rank, uint32_t pid,
-                                uint32_t incarnation);
+LsSynthFile *ls_synth_file_open(const char *path, uint32_t rank, uint32_t pid);
 /* Writes what is held and closes; false and errno where any write has failed. Frees in any case. */
 bool ls_synth_file_close(LsSynthFile *file);
 

@@ -335,7 +335,7 @@ open_files(Writer *writer, const char *folder, char *ret_error, size_t error_siz
     for (uint32_t r = 0; r < writer->job->options.ranks; r++) {
         Rank *own = &writer->ranks[r];
         ls_synth_run_get_path(folder, r, writer->job->options.ranks_per_host, path, sizeof path);
-        own->file = ls_synth_file_open(path, r, PID_BASE + r, 0);
+        own->file = ls_synth_file_open(path, r, PID_BASE + r);
         if (own->file == NULL) {
             snprintf(ret_error, error_size, "%s: %s", path, strerror(errno));
             return false;

@@ -79,7 +79,7 @@ ls_synth_spans_write(const char *folder, uint32_t ranks, uint32_t threads, uint6
     for (uint32_t r = 0; r < ranks; r++) {
         uint64_t share = spans / ranks + (r < spans % ranks ? 1 : 0);
         ls_synth_run_get_path(folder, r, ranks, path, sizeof path);
-        LsSynthFile *file = ls_synth_file_open(path, r, PID + r, 0);
+        LsSynthFile *file = ls_synth_file_open(path, r, PID + r);
         if (file != NULL) {
             write_head(file, r, ranks, threads);
             write_spans(file, r, threads, share, &random);

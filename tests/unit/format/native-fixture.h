@@ -76,7 +76,7 @@ static LsSynthFile *
 begin(const Fixture *fixture, const char *name, uint32_t rank)
 {
     g_autofree char *path = path_of(fixture, name);
-    LsSynthFile *file = ls_synth_file_open(path, rank, 1000 + rank, 0);
+    LsSynthFile *file = ls_synth_file_open(path, rank, 1000 + rank);
     g_assert_nonnull(file);
     return file;
 }

@@ -23,7 +23,7 @@ static void
 make_bytes(Growing *growing, const char *folder)
 {
     g_autofree char *path = g_build_filename(folder, "whole.lks", NULL);
-    LsSynthFile *file = ls_synth_file_open(path, 0, 4711, 0);
+    LsSynthFile *file = ls_synth_file_open(path, 0, 4711);
     LsRecord record = {.kind = LS_RECORD_PHASE, .args = {1}};
     for (int c = 0; c < CHUNKS; c++) {
         for (int i = 0; i < PHASES_OF_CHUNK; i++) {

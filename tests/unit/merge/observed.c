@@ -171,7 +171,7 @@ write_rank(const char *folder, const char *name, int rank, const ObservedOptions
 {
     g_autofree char *base = g_strdup_printf("rank-%05d.host.%d.lks", rank, 100 + rank);
     g_autofree char *path = g_build_filename(folder, base, NULL);
-    LsSynthFile *file = ls_synth_file_open(path, (uint32_t)rank, (uint32_t)(100 + rank), 0);
+    LsSynthFile *file = ls_synth_file_open(path, (uint32_t)rank, (uint32_t)(100 + rank));
 
     g_assert_nonnull(file);
     ls_synth_file_info(file, "boot_id", "0b5e7f3a-0000-4000-a000-000000000001");
