@@ -180,12 +180,12 @@ ls_area_open(LsArea *area, const LsAreaHeader *owner, const char *shm_dir, int64
 }
 
 void
-ls_area_close(LsArea *area, bool remove)
+ls_area_close(LsArea *area)
 {
     if (area->header == NULL)
         return;
     mmap(area->header, area->bytes, PROT_READ | PROT_WRITE, PRIVATE_FLAGS | MAP_FIXED, -1, 0);
-    if (area->is_shared && remove)
+    if (area->is_shared)
         unlink(area->path);
     area->is_shared = false;
 }

@@ -154,9 +154,9 @@ typedef struct LsArea {
  * ring_bytes are brought within bounds. `owner` gives the header's identity fields. */
 LsStatus ls_area_open(LsArea *area, const LsAreaHeader *owner, const char *shm_dir,
                       int64_t shm_bytes, int64_t ring_bytes, int *ret_shared_error);
-/* Replaces the memory under the mapping by private zero pages (late writers harm nothing) and, with
- * `remove`, removes the file. */
-void ls_area_close(LsArea *area, bool remove);
+/* Replaces the memory under the mapping by private zero pages (late writers harm nothing) and
+ * removes the file. */
+void ls_area_close(LsArea *area);
 
 /* A ring of `units` for the calling thread; NULL: all are taken. Under the recorder's lock. */
 LsRing *ls_area_take_ring(LsArea *area, uint32_t units, uint32_t thread);

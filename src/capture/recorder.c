@@ -235,7 +235,7 @@ err_turn_off:
 err_close_area:
     ls_names_close(&ls_recorder.names);
     ls_recorder.words = NULL;
-    ls_area_close(&ls_recorder.area, true);
+    ls_area_close(&ls_recorder.area);
     return status;
 }
 
@@ -313,7 +313,7 @@ close_locked(int64_t timeout_ns)
     ls_recorder.words = NULL;
     pthread_mutex_unlock(&ls_recorder.word_lock);
     ls_names_close(&ls_recorder.names);
-    ls_area_close(&ls_recorder.area, true);
+    ls_area_close(&ls_recorder.area);
 }
 
 static void

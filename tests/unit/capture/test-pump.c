@@ -71,7 +71,7 @@ static void
 fixture_free(Fixture *fixture)
 {
     ls_names_close(&fixture->names);
-    ls_area_close(&fixture->area, true);
+    ls_area_close(&fixture->area);
     g_byte_array_unref(fixture->file);
     g_free(fixture->staging);
     g_rmdir(fixture->dir);
