@@ -19,7 +19,7 @@ def write(root, name, text):
 
 
 def make_clean(root):
-    write(root, 'src/base/README.md', '# base\n')
+    write(root, 'src/base/README.md', '# base\n`a.[ch]`\n')
     write(root, 'src/base/a.h', LICENCE.format('base/a.h'))
     write(root, 'src/base/a.c', LICENCE.format('base/a.c') + '#include "base/a.h"\n#include <glib.h>\n')
     write(root, 'src/trace/b.h', LICENCE.format('trace/b.h') + '#include "base/a.h"\n')
@@ -51,6 +51,7 @@ TREES = [
     ('names.py', 'src/base/a.c', LICENCE.format('base/a.c') + '/* TO' + 'DO: more */\n', 'finish it'),
     ('names.py', 'tests/a.py', f'# {LICENCE[3:40]}\n\nmain()\n', 'without if __name__'),
     ('names.py', 'src/trace/b.c', LICENCE.format('trace/b.c'), 'src/trace: has no README.md'),
+    ('names.py', 'src/base/c.c', LICENCE.format('base/c.c'), 'does not say what c.c is for'),
     ('names.py', 'src/base/README.md', 'no title\n', 'begins with a title'),
     ('names.py', 'src/base/README.md', '# base\n`base/a.c`, `base/b.c`\n', 'there is no base/b.c'),
 ]

@@ -3,8 +3,10 @@
 
 Every source, script and build file says its licence in its first line (after #!); a header names
 itself in its first comment and a source says there what it decides. Every folder with C files of the
-program has a README.md; a page begins with a title, and the files that it names are there.
+program has a README.md that names each of them (NAME.c, NAME.[ch], NAME.* or a pattern that fits); a page
+begins with a title, and the files that it names are there.
 """
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -77,18 +79,36 @@ def check_paths(names, name, text):
             yield f'{name}:{line}: there is no {path}'
 
 
-def check_pages(names):
-    folders = {str(pathlib.Path(name).parent) for name in names
-               if name.endswith('.c') and name.split('/')[0] in TOPS}
-    for folder in sorted(folders):
+def is_named(stem, words):
+    """By itself, or by a pattern: `plane-*.c`, `record*`."""
+    return any(fnmatch.fnmatchcase(f'{stem}.c', word) for word in words)
+
+
+def get_words(text):
+    """What a page has between backquotes, as patterns of file names."""
+    for quoted in re.findall(r'`([^`\n]+)`', text):
+        for word in quoted.replace(',', ' ').split():
+            if '.' in word or '*' in word:
+                yield word.replace('.[ch]', '.c').replace('.h', '.c')
+
+
+def check_pages(root, names):
+    sources = [pathlib.Path(name) for name in names
+               if name.endswith('.c') and name.split('/')[0] in TOPS]
+    for folder in sorted({source.parent for source in sources}):
         if f'{folder}/README.md' not in names:
             yield f'{folder}: has no README.md'
+            continue
+        words = list(get_words((root / folder / 'README.md').read_text(encoding='utf-8')))
+        for source in sources:
+            if source.parent == folder and not is_named(source.stem, words):
+                yield f'{folder}/README.md: does not say what {source.name} is for'
 
 
 def main():
     root = pathlib.Path(sys.argv[1])
     names = list_files(root)
-    faults = list(check_pages(names)) if '--pages' in sys.argv else []
+    faults = list(check_pages(root, names)) if '--pages' in sys.argv else []
     for name in names:
         try:
             text = (root / name).read_text(encoding='utf-8')
