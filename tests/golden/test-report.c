@@ -7,26 +7,12 @@
 #include "merge/run.h"
 #include "report/report.h"
 #include "samples/synth-run.h"
+#include "tests/folder.h"
 
-#include <glib/gstdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *golden_path;
-
-static void
-remove_folder(const char *folder)
-{
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    const char *name;
-
-    while (dir != NULL && (name = g_dir_read_name(dir)) != NULL) {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
-
-        g_unlink(path);
-    }
-    g_rmdir(folder);
-}
 
 static LsTrace *
 make_trace(void)
@@ -45,7 +31,7 @@ make_trace(void)
         g_error("%s", problem);
     trace = ls_run_load(paths, 1, NULL, NULL, &error);
     g_assert_no_error(error);
-    remove_folder(folder);
+    folder_remove(folder);
     return trace;
 }
 

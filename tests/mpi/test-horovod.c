@@ -8,8 +8,8 @@
  */
 #include "capture/format.h"
 #include "merge/run.h"
+#include "tests/folder.h"
 
-#include <glib/gstdio.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,23 +95,6 @@ run_job(const Job *job, const char *folder)
     g_ptr_array_add(words, NULL);
     output = spawn(words);
     g_assert_cmpstr(output, ==, "");
-}
-
-static void
-remove_all(const char *folder)
-{
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    const char *name;
-
-    while (dir != NULL && (name = g_dir_read_name(dir)) != NULL) {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
-
-        if (g_file_test(path, G_FILE_TEST_IS_DIR))
-            remove_all(path);
-        else
-            g_unlink(path);
-    }
-    g_rmdir(folder);
 }
 
 /* -- The job's own log -- */
@@ -363,7 +346,7 @@ run_and_check(const Job *job)
         else
             check_late_tensor(job, folder);
     }
-    remove_all(folder);
+    folder_remove(folder);
     return is_as_told(job, log);
 }
 

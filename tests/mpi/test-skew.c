@@ -8,8 +8,8 @@
  */
 #include "format/format.h"
 #include "merge/run.h"
+#include "tests/folder.h"
 
-#include <glib/gstdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
@@ -121,20 +121,6 @@ check_rank(const LsTrace *trace, uint32_t index, const Clock *clock)
     return rank->clock_uncertainty_ns < 50000;
 }
 
-static void
-remove_folder(const char *folder)
-{
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    const char *name;
-
-    while (dir != NULL && (name = g_dir_read_name(dir)) != NULL) {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
-
-        g_unlink(path);
-    }
-    g_rmdir(folder);
-}
-
 static bool
 record_and_check(const Clock *given)
 {
@@ -159,7 +145,7 @@ record_and_check(const Clock *given)
     g_assert_cmpuint(n, ==, RANKS);
     for (uint32_t i = 0; i < RANKS; i++)
         is_narrow &= check_rank(trace, i, &clocks[i]);
-    remove_folder(folder);
+    folder_remove(folder);
     return is_narrow;
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tests/ui/sample-run.c: written by samples/synth-run, removed file by file. */
+ * tests/ui/sample-run.c: written by samples/synth-run. */
 #include "sample-run.h"
-
-#include <glib/gstdio.h>
+#include "tests/folder.h"
 
 SampleRun
 sample_run_write(const LsSynthOptions *options, const char *template)
@@ -18,13 +17,7 @@ sample_run_write(const LsSynthOptions *options, const char *template)
 void
 sample_run_remove(SampleRun *run)
 {
-    g_autoptr(GDir) files = g_dir_open(run->path, 0, NULL);
-    for (const char *name = g_dir_read_name(files); name; name = g_dir_read_name(files)) {
-        g_autofree char *path = g_build_filename(run->path, name, NULL);
-        g_unlink(path);
-    }
-    g_rmdir(run->path);
-    g_rmdir(run->folder);
+    folder_remove(run->folder);
     g_free(run->path);
     g_free(run->folder);
 }

@@ -5,9 +5,9 @@
  */
 #include "merge/run.h"
 #include "samples/synth-run.h"
+#include "tests/folder.h"
 #include "tests/unit/sample-cells.h"
 
-#include <glib/gstdio.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +18,6 @@ typedef struct Job {
     json_object *truth;
     int64_t bound_ns; /* of any difference: twice the clocks' largest uncertainty, and rounding */
 } Job;
-
-static void
-remove_folder(const char *folder)
-{
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    const char *name;
-
-    while (dir != NULL && (name = g_dir_read_name(dir)) != NULL) {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
-
-        g_unlink(path);
-    }
-    g_rmdir(folder);
-}
 
 static void
 job_init(Job *job, const LsSynthOptions *options)
@@ -52,7 +38,7 @@ job_init(Job *job, const LsSynthOptions *options)
     g_assert_nonnull(job->truth);
     job->trace = ls_run_load(paths, 1, NULL, NULL, &error);
     g_assert_no_error(error);
-    remove_folder(folder);
+    folder_remove(folder);
     job->activity = ls_activity_new(job->trace);
     ranks = ls_trace_get_ranks(job->trace, &n_ranks);
     job->bound_ns = 1;

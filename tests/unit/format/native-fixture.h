@@ -5,8 +5,8 @@
 
 #include "format/format.h"
 #include "samples/synth-file.h"
+#include "tests/folder.h"
 
-#include <glib/gstdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,13 +27,7 @@ static inline void
 tear_down(Fixture *fixture, gconstpointer data)
 {
     g_ptr_array_unref(fixture->processes);
-    GDir *dir = g_dir_open(fixture->folder, 0, NULL);
-    for (const char *name; (name = g_dir_read_name(dir));) {
-        g_autofree char *path = g_build_filename(fixture->folder, name, NULL);
-        g_unlink(path);
-    }
-    g_dir_close(dir);
-    g_rmdir(fixture->folder);
+    folder_remove(fixture->folder);
     g_free(fixture->folder);
 }
 

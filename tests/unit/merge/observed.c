@@ -3,8 +3,8 @@
 #include "observed.h"
 
 #include "samples/synth-file.h"
+#include "tests/folder.h"
 
-#include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -227,14 +227,6 @@ observed_make_run(const char *name, const ObservedOptions *options)
 void
 observed_remove_run(char *folder)
 {
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    const char *name;
-
-    while (dir != NULL && (name = g_dir_read_name(dir)) != NULL) {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
-
-        g_unlink(path);
-    }
-    g_rmdir(folder);
+    folder_remove(folder);
     g_free(folder);
 }

@@ -7,6 +7,7 @@
 #include "capture/lockstep-mark.h"
 #include "capture/recorder.h"
 #include "merge/leftovers.h"
+#include "tests/folder.h"
 
 #include <glib/gstdio.h>
 #include <signal.h>
@@ -15,20 +16,6 @@
 #include <unistd.h>
 
 #define STEPS 300
-
-static void
-remove_folder(const char *folder)
-{
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    const char *name;
-
-    while (dir != NULL && (name = g_dir_read_name(dir)) != NULL) {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
-
-        g_unlink(path);
-    }
-    g_rmdir(folder);
-}
 
 /* Half of the steps are in the file, the other half in the rings only when it dies. */
 static void
@@ -111,8 +98,8 @@ test_killed(void)
     check_steps(folder, true);
     after = list(folder);
     g_assert_cmpstr(before, ==, after);
-    remove_folder(folder);
-    remove_folder(rings);
+    folder_remove(folder);
+    folder_remove(rings);
 }
 
 /* The rings are gone, or on another host: what the file has is there, and what is missing is said.
@@ -131,7 +118,7 @@ test_rings_elsewhere(void)
 
     g_setenv("LOCKSTEP_SHM_DIR", rings, TRUE);
     record_and_die(folder);
-    remove_folder(rings);
+    folder_remove(rings);
     trace = ls_run_load(paths, 1, NULL, NULL, &error);
     g_assert_no_error(error);
     ls_trace_get_steps(trace, &n);
@@ -141,7 +128,7 @@ test_rings_elsewhere(void)
         said |= strstr(findings[i].text, "The trace was not closed") != NULL &&
                 strstr(findings[i].text, rings) != NULL && findings[i].rank == 0;
     g_assert_true(said);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void

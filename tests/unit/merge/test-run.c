@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "samples/synth-run.h"
+#include "tests/folder.h"
 
 #include <glib/gstdio.h>
 #include <json-c/json.h>
@@ -19,20 +20,6 @@ make_folder(void)
 
     g_assert_nonnull(folder);
     return folder;
-}
-
-static void
-remove_folder(const char *folder)
-{
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    const char *name;
-
-    while (dir != NULL && (name = g_dir_read_name(dir)) != NULL) {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
-
-        g_unlink(path);
-    }
-    g_rmdir(folder);
 }
 
 static void
@@ -203,7 +190,7 @@ test_skewed(void)
 
             g_assert_cmpint(ranks[i].clock_method, ==, methods[i]);
         }
-        remove_folder(folder);
+        folder_remove(folder);
     }
 }
 
@@ -220,7 +207,7 @@ test_one_host(void)
     trace = load(folder);
     check_calls(trace, truth, 6, 0);
     free(truth);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void
@@ -241,7 +228,7 @@ test_collectives(void)
     ranks = ls_trace_get_ranks(trace, &n);
     g_assert_cmpint(ranks[5].clock_method, ==, LS_CLOCK_COLLECTIVE);
     g_assert_nonnull(find_finding(trace, "inferred from collectives"));
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void
@@ -263,7 +250,7 @@ test_absent_rank(void)
     g_assert_true(buffers != NULL);
     g_assert_cmpuint(buffers[0].n_calls, ==, 5);
     g_assert_cmpuint(buffers[0].ranks_expected, ==, 6);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 /* A damaged member costs what was damaged, with its place; the others nothing. */
@@ -292,7 +279,7 @@ test_damaged(void)
         places += findings[i].severity == LS_FAULT && findings[i].offset > 0 &&
                   findings[i].rank == 2 && strstr(findings[i].file, "rank-00002") != NULL;
     g_assert_cmpuint(places, >, 0);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 /* Logs beside our files are nobody's business; run.json gives facts. */
@@ -319,7 +306,7 @@ test_folder_of_ours(void)
     findings = ls_trace_get_findings(trace, &n);
     for (size_t i = 0; i < n; i++)
         g_assert_true(findings[i].file == NULL || strstr(findings[i].file, "train.log") == NULL);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void
@@ -333,7 +320,7 @@ test_broken_run_json(void)
     write_file(folder, "run.json", "{\"id\": \"r-1");
     trace = load(folder);
     g_assert_nonnull(find_finding(trace, "run.json is not a whole JSON object"));
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void
@@ -348,7 +335,7 @@ test_refused(void)
     write_file(folder, "picture.png", "\x89PNG\r\n\x1a\n");
     check_refused(folder, "holds no trace file");
     check_refused(text, "notes.txt");
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 /* One bad path among good ones is a finding. */
@@ -373,7 +360,7 @@ test_bad_among_good(void)
     finding = find_finding(trace, "no file or folder");
     g_assert_true(finding != NULL && finding->severity == LS_FAULT);
     g_assert_nonnull(find_finding(trace, "is of no format"));
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 /* The same rank twice in one folder: both stay. */
@@ -395,8 +382,8 @@ test_conflict(void)
     ls_trace_get_ranks(trace, &n);
     g_assert_cmpuint(n, ==, 12);
     g_assert_nonnull(find_finding(trace, "both say that they are rank 0 at"));
-    remove_folder(folder);
-    remove_folder(other);
+    folder_remove(folder);
+    folder_remove(other);
 }
 
 static void
@@ -445,7 +432,7 @@ test_copy_and_parts(void)
     g_assert_cmpuint(n[0], <=, n[2]); /* the call in which the file was cut has two halves */
     g_assert_cmpuint(n[2], <=, n[0] + 1);
     g_assert_cmpuint(n_ranks, ==, 6);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void
@@ -486,7 +473,7 @@ test_classes(void)
     g_assert_cmpint(ABS(length[0][LS_CLASS_IO] - INT64_C(72) * 2000000), <, 1000000);
     g_assert_cmpint(ABS(length[1][LS_CLASS_COMPUTE] - INT64_C(72) * 13000000), <, 1000000);
     g_assert_cmpint(ABS(length[1][LS_CLASS_IO] - INT64_C(72) * 22000000), <, 1000000);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void
@@ -500,7 +487,7 @@ test_bad_rules(void)
     write_file(folder, "rules", "lockstep *\n");
     g_assert_null(ls_run_load(paths, 1, rules, NULL, &error));
     g_assert_error(error, LS_ERROR, LS_ERROR_USAGE);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void
@@ -516,7 +503,7 @@ test_cancel(void)
     ls_progress_cancel(progress);
     g_assert_null(ls_run_load(paths, 1, NULL, progress, &error));
     g_assert_error(error, LS_ERROR, LS_ERROR_CANCELLED);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 /* Nothing in the folder changes, and it need not be writable. */
@@ -537,7 +524,7 @@ test_reads_only(void)
         files++;
     g_assert_cmpuint(files, ==, 6);
     g_assert_cmpint(g_chmod(folder, 0700), ==, 0);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static char *
@@ -626,7 +613,7 @@ test_timeline_beside(void)
         g_assert_cmpuint(n, ==, 10);
         g_assert_nonnull(find_finding(trace, "of another format; both are shown"));
     }
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void
@@ -643,7 +630,7 @@ test_empty(void)
         trace = load(path);
         g_assert_nonnull(find_finding(trace, "No events recorded"));
     }
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 int
