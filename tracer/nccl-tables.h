@@ -16,7 +16,7 @@ int ls_nccl_stop(void *handle);
 int ls_nccl_state(void *handle, int state, LsNcclState *arguments);
 int ls_nccl_finalize(void *context);
 
-/* Opens the recorder and the communicator; *mask is 0 where nothing is to be recorded. api: has
- * v5's events. 0: it went well. */
+/* Opens the recorder and the communicator; *mask is 0 where nothing is to be recorded.
+ * version: of the table; from 5 on it has the program's calls and launches. 0: it went well. */
 int ls_nccl_open(void **ret_context, int *mask, uint64_t hash, const char *name, int n_nodes,
                  int n_ranks, int rank, int version);
