@@ -10,10 +10,18 @@ typedef struct Case {
     const char *what;
     int64_t first_ns[4];      /* times of the first steps; the others take 100 to 104 */
     int slow_path_until;      /* steps before it take a path of their own */
+    int slow_path_every;      /* and each so manyth; 0: no other */
     int64_t new_communicator; /* step that first uses one; -1: none */
     int cut;                  /* step that is cut; -1: none */
     size_t warmup;
 } Case;
+
+static bool
+takes_slow_path(const Case *one, int step)
+{
+    return step < one->slow_path_until ||
+           (one->slow_path_every > 0 && step % one->slow_path_every == 0);
+}
 
 static LsTrace *
 make_trace(const Case *one)
@@ -25,7 +33,7 @@ make_trace(const Case *one)
     for (int step = 0; step < STEPS; step++) {
         int64_t step_ns = step < 4 ? one->first_ns[step] : 100 + step % 5;
         LsCycle cycle = {.number = step,
-                         .path = step < one->slow_path_until ? 2 : 1,
+                         .path = takes_slow_path(one, step) ? 2 : 1,
                          .start_ns = now_ns + 1,
                          .end_ns = now_ns + 2};
         uint32_t call = sample_call(process, step + 1, 8, now_ns + 10, now_ns + 20);
@@ -61,14 +69,15 @@ static void
 test_rule(void)
 {
     static const Case cases[] = {
-        {"steady from the start", {102, 101, 103, 100}, 0, -1, -1, 0},
-        {"two slow steps", {900, 500, 102, 101}, 0, -1, -1, 2},
-        {"a step just within three deviations", {105, 101, 102, 103}, 0, -1, -1, 0},
-        {"a path that later steps do not take", {102, 101, 103, 100}, 3, -1, -1, 3},
-        {"a communicator is made", {102, 101, 103, 100}, 0, 0, -1, 1},
-        {"made later, it does not begin again", {102, 101, 103, 100}, 0, 7, -1, 0},
-        {"a cut step does not count", {900, 102, 101, 100}, 0, -1, 0, 0},
-        {"slow once more, later", {900, 102, 900, 101}, 0, -1, -1, 1},
+        {"steady from the start", {102, 101, 103, 100}, 0, 0, -1, -1, 0},
+        {"two slow steps", {900, 500, 102, 101}, 0, 0, -1, -1, 2},
+        {"a step just within three deviations", {105, 101, 102, 103}, 0, 0, -1, -1, 0},
+        {"a path that later steps do not take", {102, 101, 103, 100}, 3, 0, -1, -1, 3},
+        {"a path that few later steps take", {102, 101, 103, 100}, 0, 3, -1, -1, 1},
+        {"a communicator is made", {102, 101, 103, 100}, 0, 0, 0, -1, 1},
+        {"made later, it does not begin again", {102, 101, 103, 100}, 0, 0, 7, -1, 0},
+        {"a cut step does not count", {900, 102, 101, 100}, 0, 0, -1, 0, 0},
+        {"slow once more, later", {900, 102, 900, 101}, 0, 0, -1, -1, 1},
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
