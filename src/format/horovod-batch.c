@@ -65,7 +65,6 @@ ls_batch_add(Horovod *horovod, Row *row, const char *operation, int64_t time_ns)
     if (!batch || batch->sealed || !fusable || strcmp(batch->operation, operation) != 0)
         batch = horovod->newest = batch_new(horovod, operation, time_ns);
     add_member(batch, row, row->running, 0);
-    batch->sealed = !fusable;
 }
 
 /* Whether the activity moves bytes between ranks; those inside one host's memory do not. */

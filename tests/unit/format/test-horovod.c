@@ -436,6 +436,36 @@ test_traps(void)
     g_assert_cmpuint(n_findings, ==, 4); /* garbage, no object, cut, a lone end */
 }
 
+/* Of every library that Horovod has moved bytes by; what runs inside a host is none. */
+static void
+test_each_library_moves_bytes(void)
+{
+    static const char *const names[] = {
+        "MPI_ALLREDUCE",  "NCCL_ALLREDUCE", "GLOO_ALLREDUCE",         "CCL_ALLREDUCE",
+        "MLSL_ALLREDUCE", "DDL_ALLREDUCE",  "MEMCPY_IN_SHARED_BUFFER"};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *text = g_strdup_printf(
+            "[\n" META(
+                1,
+                "w") "{\"ph\": \"B\", \"name\": \"NEGOTIATE_ALLREDUCE\", \"ts\": 10, \"pid\": 1},"
+                     "{\"ph\": \"E\", \"ts\": 15, \"pid\": 1},"
+                     "{\"ph\": \"B\", \"name\": \"ALLREDUCE\", \"ts\": 20, \"pid\": 1},"
+                     "{\"ph\": \"B\", \"name\": \"%s\", \"ts\": 21, \"pid\": 1},"
+                     "{\"ph\": \"E\", \"ts\": 29, \"pid\": 1},{\"ph\": \"E\", \"ts\": 30, \"pid\": "
+                     "1}]",
+            names[i]);
+        g_autoptr(LsTrace) trace = load_text(text);
+        size_t n_calls;
+        const LsCall *calls = ls_trace_get_calls(trace, &n_calls);
+        g_test_message("%s", names[i]);
+        bool moves = i + 1 < G_N_ELEMENTS(names); /* else the operation itself does */
+        g_assert_cmpuint(n_calls, ==, 1);
+        g_assert_cmpint(calls[0].start_ns, ==, moves ? 21000 : 20000);
+        g_assert_cmpstr(ls_trace_get_string(trace, calls[0].name), ==,
+                        moves ? names[i] : "ALLREDUCE");
+    }
+}
+
 static void
 test_ticks_and_end_without_begin(void)
 {
@@ -518,6 +548,7 @@ main(int argc, char **argv)
     g_test_add_func("/format/horovod/batches-are-those-that-mpi-saw",
                     test_batches_are_those_that_mpi_saw);
     g_test_add_func("/format/horovod/traps", test_traps);
+    g_test_add_func("/format/horovod/each-library-moves-bytes", test_each_library_moves_bytes);
     g_test_add_func("/format/horovod/ticks-and-end-without-begin",
                     test_ticks_and_end_without_begin);
     g_test_add_func("/format/horovod/nothing-recorded-is-no-error",
