@@ -44,13 +44,19 @@ complain(lockstep_status status, const char *what)
     return status;
 }
 
-/* "%r" in the name becomes the rank. */
+/* "%r" in the name becomes the rank; without it, ranks would write over one another. */
 static bool
 open_log(Exchange *exchange, const char *name)
 {
     const char *at = strstr(name, "%r");
     char path[4096];
 
+    if (at == NULL && exchange_get_ranks(exchange) > 1) {
+        if (exchange_get_rank(exchange) == 0)
+            fprintf(stderr, "train: --log: %s is one file for %d ranks: %%r in it is the rank\n",
+                    name, exchange_get_ranks(exchange));
+        return false;
+    }
     if (at == NULL)
         snprintf(path, sizeof path, "%s", name);
     else

@@ -119,6 +119,15 @@ def check_names(folder):
             assert run.returncode == 2 and run.stderr.count(part) == 1, run.stderr
 
 
+def check_one_log(folder):
+    """One file for several ranks is refused by one sentence; one rank may have it."""
+    run = train(folder, '--steps', 1, '--size', 8, '--log', 'log', ranks=2)
+    assert run.returncode == 1 and run.stderr.count('one file for 2 ranks') == 1, run.stderr
+    assert not (folder / 'log').exists()
+    assert train(folder, '--steps', 1, '--size', 8, '--log', 'log').returncode == 0
+    assert (folder / 'log').stat().st_size > 0
+
+
 def check_no_folder(folder):
     """A run folder that cannot be is a sentence with its true reason; training goes on."""
     (folder / 'file').write_text('')
@@ -130,6 +139,7 @@ def check_no_folder(folder):
 TESTS = [
     ('/train/options/run-folder-that-cannot-be', check_no_folder),
     ('/train/options/names-that-are-not-there', check_names),
+    ('/train/options/one-log-for-several-ranks', check_one_log),
     ('/train/weights/four-ranks-are-one-with-the-fourfold-batch', check_weights),
     ('/train/loss/falls', check_loss),
     ('/train/loss/falls-as-far-with-compression', check_compression),
