@@ -88,7 +88,8 @@ choose_analyses(const Options *options, GError **error)
     g_autoptr(GPtrArray) chosen = g_ptr_array_new();
     const LsAnalysis *const *all = ls_analysis_get_all();
     g_autofree char *asked = options->tables ? g_strjoinv(",", options->tables) : NULL;
-    g_auto(GStrv) names = asked ? g_strsplit(asked, ",", -1) : NULL;
+    /* Of an empty text g_strsplit() makes no word; ours is the empty name of no table. */
+    g_auto(GStrv) names = asked ? g_strsplit(*asked ? asked : " ", ",", -1) : NULL;
 
     for (size_t i = 0; names == NULL && all[i] != NULL; i++)
         g_ptr_array_add(chosen, (void *)(uintptr_t)all[i]);

@@ -45,7 +45,8 @@ def filters_choose_ranks_and_steps(run):
 
 
 def unknown_names_are_usage_errors(run):
-    for args, part in ((('--table', 'speed'), 'collectives'), (('--table', 'ranks', '--table', 'speed'), "table 'speed'"), (('--format', 'yaml'), 'json'),
+    for args, part in ((('--table', 'speed'), 'collectives'), (('--table', 'ranks', '--table', 'speed'), "table 'speed'"), (('-t', ''), "table ''"), (('-t', 'ranks,'), "table ''"),
+                       (('--format', 'yaml'), 'json'),
                        (('--rank', '9'), 'ranks 0 to 3'), (('--rank', 'x'), '0,8-15'),
                        (('--step', '4:2'), 'A:B'), (('--step', '90:'), 'steps 0 to 5'),
                        (('--nope',), 'lockstep report --help'), (('--fail-if', 'speed>1'), 'waited_for_share')):
