@@ -6,8 +6,10 @@
 
 #include "ui/appearance.h"
 
-#define ZOOM_STEP 1.5
-#define PAN_SHARE 0.15 /* of the width */
+#define ZOOM_STEP       1.5
+#define PAN_SHARE       0.15 /* of the width */
+#define HELP_WIDTH      620
+#define HELP_HEIGHT_MAX 860 /* of more it scrolls */
 
 typedef void (*LsAct)(LsWindow *window);
 
@@ -488,9 +490,11 @@ act_help(LsWindow *window)
     GtkWidget *scroll = gtk_scrolled_window_new();
     gtk_window_set_title(GTK_WINDOW(help), "Keys and mouse");
     gtk_window_set_transient_for(GTK_WINDOW(help), GTK_WINDOW(window));
-    gtk_window_set_default_size(GTK_WINDOW(help), 620, 760);
+    gtk_window_set_default_size(GTK_WINDOW(help), HELP_WIDTH, -1);
     gtk_scrolled_window_set_policy(GTK_SCROLLED_WINDOW(scroll), GTK_POLICY_NEVER,
                                    GTK_POLICY_AUTOMATIC);
+    gtk_scrolled_window_set_propagate_natural_height(GTK_SCROLLED_WINDOW(scroll), TRUE);
+    gtk_scrolled_window_set_max_content_height(GTK_SCROLLED_WINDOW(scroll), HELP_HEIGHT_MAX);
     GtkWidget *grid = new_help_grid();
     gtk_widget_add_css_class(grid, "help");
     gtk_scrolled_window_set_child(GTK_SCROLLED_WINDOW(scroll), grid);
