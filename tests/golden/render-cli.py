@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 
+from native import HEAD, chunks, seal
+
 SYNTH, LOCKSTEP = sys.argv[1:3]
 
 
@@ -83,34 +85,20 @@ def the_headline_is_of_what_is_shown(run, output):
     return None
 
 
-def crc32c(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
-
-
 def add_run(data, job):
     """The file as a process of this job would have written it: pids of its own, and a chunk more that says which."""
-    data, at, last = bytearray(data), 0, 0
-    while at < len(data):
-        size = 64 + int.from_bytes(data[at + 8:at + 12], 'little')
-        pid = int.from_bytes(data[at + 20:at + 24], 'little') + 1000 * job
-        data[at + 20:at + 24] = pid.to_bytes(4, 'little')
-        data[at + 12:at + 16] = bytes(4)
-        data[at + 12:at + 16] = crc32c(data[at:at + size]).to_bytes(4, 'little')
-        head, last = data[at:at + 64], max(last, int.from_bytes(data[at + 28:at + 32], 'little'))
-        at += size
+    whole, last = b'', 0
+    for chunk in chunks(data):
+        pid = int.from_bytes(chunk[20:24], 'little') + 1000 * job
+        chunk[20:24] = pid.to_bytes(4, 'little')
+        whole += seal(chunk)
+        head, last = chunk[:HEAD], max(last, int.from_bytes(chunk[28:32], 'little'))
     name = b'\x02\xe7\x07run.id'  # NAME 999
     info = b'\x04\xe7\x07' + str(job).encode()  # INFO 999
     words = bytes([len(name)]) + name + bytes([len(info)]) + info
     head[8:16] = len(words).to_bytes(4, 'little') + bytes(4)
     head[24:40] = bytes(4) + (last + 1).to_bytes(4, 'little') + bytes(8)
-    chunk = head + words
-    chunk[12:16] = crc32c(chunk).to_bytes(4, 'little')
-    return data + chunk
+    return whole + seal(head + words)
 
 
 def a_step_is_of_one_run(run, output):

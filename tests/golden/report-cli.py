@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+from native import chunks, seal
+
 SYNTH, LOCKSTEP = sys.argv[1:3]
 
 
@@ -120,24 +122,13 @@ def a_missing_rank_is_missed(run):
     assert report(part, '--fail-if', 'straggler_cost_ns>1000000000')[0] == 1
 
 
-def crc32c(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
-
-
 def forget_rank(path, to):
     """The file as a process that never learnt its rank would have written it."""
-    data, at = bytearray(path.read_bytes()), 0
-    while at < len(data):
-        size = 64 + int.from_bytes(data[at + 8:at + 12], 'little')
-        data[at + 12:at + 24] = bytes(4) + b'\xff' * 4 + (777).to_bytes(4, 'little')
-        data[at + 12:at + 16] = crc32c(data[at:at + size]).to_bytes(4, 'little')
-        at += size
-    to.write_bytes(data)
+    whole = b''
+    for chunk in chunks(path.read_bytes()):
+        chunk[16:24] = b'\xff' * 4 + (777).to_bytes(4, 'little')
+        whole += seal(chunk)
+    to.write_bytes(whole)
 
 
 def a_process_of_no_known_rank_is_no_rank(run):
