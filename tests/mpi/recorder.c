@@ -35,6 +35,16 @@ recorder_start(void)
     g_atomic_int_set(&active, 1);
 }
 
+const LsRecord *
+recorder_find_stall(const char *tensor, int missing)
+{
+    guint i = 0;
+    const LsRecord *stall = recorder_get(LS_RECORD_STALL, tensor, i);
+    while (stall != NULL && stall->args[0] != missing)
+        stall = recorder_get(LS_RECORD_STALL, tensor, ++i);
+    return stall;
+}
+
 const char *
 recorder_name(const LsRecord *record)
 {

@@ -12,6 +12,8 @@ void recorder_start(void);
 guint recorder_count(LsRecordKind kind, const char *name); /* name NULL: any; open ones left out */
 /* The nth of the kind and name (NULL: any) in order of writing; NULL: there is none. */
 const LsRecord *recorder_get(LsRecordKind kind, const char *name, guint n);
+/* The first stall of the tensor for want of this rank; NULL: there is none. */
+const LsRecord *recorder_find_stall(const char *tensor, int missing);
 const char *recorder_name(const LsRecord *record);
 /* Whether a notice held this text. */
 bool recorder_heard(const char *part);

@@ -141,6 +141,15 @@ support_reduce(lockstep_context *context, const lockstep_tensor *tensor, lockste
     return status == LOCKSTEP_OK ? lockstep_wait(context, handle, -1) : status;
 }
 
+void
+support_check_sum(lockstep_context *context)
+{
+    float one = 1;
+    lockstep_tensor tensor = support_tensor("sum", &one, &one, 1, LOCKSTEP_FLOAT32);
+    assert_status(support_reduce(context, &tensor, LOCKSTEP_SUM), LOCKSTEP_OK);
+    g_assert_cmpfloat(one, ==, (float)support_ranks());
+}
+
 static const struct {
     size_t bytes;
     int digits, exponent_min; /* of 16-bit floats */

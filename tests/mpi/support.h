@@ -32,6 +32,8 @@ bool support_is_on_all(bool own);
 /* Allreduce, then wait for it. */
 lockstep_status support_reduce(lockstep_context *context, const lockstep_tensor *tensor,
                                lockstep_op op);
+/* The context works: a sum over the ranks is right. */
+void support_check_sum(lockstep_context *context);
 
 /* Element i of an array of the dtype. */
 void support_put(void *data, lockstep_dtype dtype, int64_t i, double value);

@@ -168,16 +168,6 @@ is_told_of_withheld(lockstep_context *context)
     return told && strstr(lockstep_last_error(), "s for the rest of it") != NULL;
 }
 
-static const LsRecord *
-find_stall(const char *tensor, int missing)
-{
-    guint i = 0;
-    const LsRecord *stall = recorder_get(LS_RECORD_STALL, tensor, i);
-    while (stall != NULL && stall->args[0] != missing)
-        stall = recorder_get(LS_RECORD_STALL, tensor, ++i);
-    return stall;
-}
-
 /* Rank 1 withholds the last of a group: all are told the tensor, the group, and the rank or, of the
  * members that every rank has, that the rest is missing. A rank that this machine holds up for
  * longer than the limit is missing too, and rightly: then all try again. */
@@ -192,7 +182,7 @@ test_withheld(gconstpointer settings)
         ;
     support_close(context);
     if (support_rank() <= 1) { /* where it is missing, and where all is known */
-        const LsRecord *stall = find_stall("top/b", 1);
+        const LsRecord *stall = recorder_find_stall("top/b", 1);
         g_assert_true(stall != NULL && strcmp(name_of(stall->args[3]), "top") == 0);
         g_assert_true(recorder_heard("tensor top/b of group top has waited"));
     }

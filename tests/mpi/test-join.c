@@ -66,15 +66,6 @@ open_refused(const char *settings, int doomed, long n, lockstep_context **ret_co
     return status;
 }
 
-static void
-check_sum(lockstep_context *context)
-{
-    float one = 1;
-    lockstep_tensor tensor = support_tensor("w", &one, &one, 1, LOCKSTEP_FLOAT32);
-    assert_status(support_reduce(context, &tensor, LOCKSTEP_SUM), LOCKSTEP_OK);
-    g_assert_cmpfloat(one, ==, (float)support_ranks());
-}
-
 /* All ranks have a context that works or none has one, whichever of init's requests for memory is
  * refused to one of them; nobody waits for a rank that does not come, though it could for ever.
  * data: the rank, and settings; two hosts where they end in "host=". */
@@ -94,7 +85,7 @@ test_no_memory(gconstpointer data)
         refused = atomic_load(&was_refused);
         MPI_Bcast(&refused, 1, MPI_INT, doomed, MPI_COMM_WORLD);
         if (status == LOCKSTEP_OK) {
-            check_sum(context);
+            support_check_sum(context);
             support_close(context);
             continue;
         }

@@ -278,16 +278,6 @@ come_when_missed(guint stalls)
     support_tell(1);
 }
 
-static const LsRecord *
-find_stall(const char *tensor, int missing)
-{
-    guint i = 0;
-    const LsRecord *stall = recorder_get(LS_RECORD_STALL, tensor, i);
-    while (stall != NULL && stall->args[0] != missing)
-        stall = recorder_get(LS_RECORD_STALL, tensor, ++i);
-    return stall;
-}
-
 static void
 test_stall(void)
 {
@@ -304,7 +294,7 @@ test_stall(void)
     assert_status(lockstep_wait(context, handle, -1), LOCKSTEP_OK);
     support_close(context);
     if (support_rank() == 0) {
-        const LsRecord *stall = find_stall("grad/7", 1);
+        const LsRecord *stall = recorder_find_stall("grad/7", 1);
         g_assert_true(stall != NULL && stall->args[1] >= 100000000);
         g_assert_true(recorder_heard("tensor grad/7"));
         g_assert_true(recorder_heard("rank 1"));
