@@ -23,4 +23,3 @@ void ls_nvtx_pop(LsNvtxDomain domain);
 /* A range that another thread may end. */
 uint64_t ls_nvtx_start(LsNvtxDomain domain, LsNvtxString text, int64_t bytes);
 void ls_nvtx_end(LsNvtxDomain domain, uint64_t id);
-

@@ -139,8 +139,7 @@ is_trace(const char *path)
     g_autoptr(GError) problem = NULL;
     GStatBuf status;
 
-    return g_stat(path, &status) == 0 && status.st_size > 0 &&
-           ls_format_probe(path, &problem);
+    return g_stat(path, &status) == 0 && status.st_size > 0 && ls_format_probe(path, &problem);
 }
 
 /* Rings of processes that never made a file are files themselves. */

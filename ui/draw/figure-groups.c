@@ -147,8 +147,7 @@ draw_grounds(const Figure *figure)
 }
 
 static void
-draw_figure(LsPainter *painter, cairo_t *cr, const LsGroupsFigure *data,
-                      const LsFigureFrame *frame)
+draw_figure(LsPainter *painter, cairo_t *cr, const LsGroupsFigure *data, const LsFigureFrame *frame)
 {
     Figure figure = {.painter = painter, .cr = cr, .data = data};
     double height = get_height(data, frame->scale);
@@ -182,8 +181,7 @@ ls_figure_groups_write(LsPainter *painter, const LsGroupsFigure *data, const LsF
                        const char *path, GError **error)
 {
     Job job = {painter, data, frame};
-    LsDrawFile file = {
-        path,         frame->title, frame->width, get_height(data, frame->scale),
-        frame->scale, draw_job,     &job};
+    LsDrawFile file = {path,         frame->title, frame->width, get_height(data, frame->scale),
+                       frame->scale, draw_job,     &job};
     return ls_draw_file_write(&file, error);
 }
